@@ -1,0 +1,82 @@
+"""How an observation enters tables and networks, from what the world declares of its features."""
+
+import math
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from mace_marl.envs.api import Feature, World
+from mace_marl.errors import UserError
+
+
+@dataclass(frozen=True)
+class Index:
+    """Numbers the values that some discrete features of an observation take together."""
+
+    columns: tuple[int, ...]
+    features: tuple[Feature, ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(feature.levels for feature in self.features)
+
+    def __call__(self, obs: Array) -> Array:
+        """The number of each observation  # obs (…, observation_size) → (…) int32."""
+        index = jnp.zeros(obs.shape[:-1], jnp.int32)
+        for column, feature in zip(self.columns, self.features, strict=True):
+            index = index * feature.levels + _level(obs[..., column], feature)
+        return index
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """An observation as a network's input: as it is, or with its discrete features one-hot."""
+
+    features: tuple[Feature | None, ...]  # None: this number enters as it is
+
+    @property
+    def size(self) -> int:
+        return sum(feature.levels if feature else 1 for feature in self.features)
+
+    def __call__(self, obs: Array) -> Array:  # (…, observation_size) → (…, size)
+        if not any(self.features):
+            return obs
+        parts = [
+            jax.nn.one_hot(_level(obs[..., column], feature), feature.levels)
+            if feature
+            else obs[..., column, None]
+            for column, feature in enumerate(self.features)
+        ]
+        return jnp.concatenate(parts, axis=-1)
+
+
+def _level(number: Array, feature: Feature) -> Array:
+    return jnp.round(number / feature.step).astype(jnp.int32)
+
+
+def world_features(world: World) -> tuple[Feature | None, ...]:
+    return world.features or (None,) * world.observation_size
+
+
+def encode_for_networks(world: World, one_hot: bool) -> Encoding:
+    """Features of two levels are as good as one-hot already and stay one number."""
+    return Encoding(
+        tuple(
+            feature if one_hot and feature and feature.levels > 2 else None
+            for feature in world_features(world)
+        )
+    )
+
+
+def index_columns(world: World, columns: tuple[int, ...], purpose: str) -> Index:
+    """An index over these columns of the observation, all of which must be discrete."""
+    features = [world_features(world)[column] for column in columns]
+    discrete = tuple(feature for feature in features if feature)
+    if not columns or len(discrete) < len(columns):
+        raise UserError(
+            f"{purpose} needs discrete observations, but this world declares none;"
+            " give it `features` and `place` (docs/worlds.md), or train with --method ippo."
+        )
+    return Index(columns, discrete)

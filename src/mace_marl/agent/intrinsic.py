@@ -1,0 +1,73 @@
+"""The paper's equations: accumulated novelty, its discretisation, and the shaped reward."""
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from mace_marl.settings import Settings
+
+
+def accumulate(novelty: Array, ended: Array, gamma: Array | float) -> Array:
+    """z_t = Σ_{t' ≥ t} γ^{t'−t} u_{t'}, within the episode and up to the rollout's end.
+
+    `novelty`, `ended`  # (steps, envs): u, and whether the episode ended with this step
+    """
+
+    def backwards(z: Array, now: tuple[Array, Array]) -> tuple[Array, Array]:
+        u, ended = now
+        z = u + gamma * jnp.where(ended, 0.0, z)
+        return z, z
+
+    _, z = lax.scan(backwards, jnp.zeros_like(novelty[0]), (novelty, ended), reverse=True)
+    return z
+
+
+def percentile_edges(novelty: Array, bins: int, interpolate: bool) -> Array:
+    """The 1/bins, 2/bins, … quantiles of all novelties of a rollout  # (bins − 1,)."""
+    ordered = jnp.sort(novelty.reshape(-1))
+    position = np.arange(1, bins) * (ordered.size - 1) / bins
+    below = np.floor(position).astype(int)
+    if not interpolate:
+        return ordered[below]
+    above = np.ceil(position).astype(int)
+    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
+
+
+def relabel(novelty: Array, edges: Array) -> Array:
+    """ũ: the middle of the bin a novelty falls in, e.g. 0.1, 0.3, … 0.9. On an edge: the lower."""
+    bins = len(edges) + 1
+    return (jnp.searchsorted(edges, novelty, side="left") + 0.5) / bins
+
+
+def z_bin(z: Array, settings: Settings) -> Array:
+    """Which of the K bins an accumulated relabelled novelty falls in  # int32; the last is open.
+
+    The bins share the range [0, the largest label / (1 − γ)] equally.
+    """
+    largest = (1 - 0.5 / settings.percentile_bins) / (1 - settings.novelty_gamma)
+    return jnp.clip(z / largest * settings.bins, 0, settings.bins - 1).astype(jnp.int32)
+
+
+def novelty_reward(own: Array, inbox: Array) -> Array:
+    """r_nov = Σ_j u^j, equation (1)  # own (steps, envs), inbox (others, steps, envs)."""
+    return own + inbox.sum(axis=0)
+
+
+def hindsight_reward(
+    z: Array, log_posterior: Array, log_policy: Array, epsilon: Array | float = 0.0
+) -> Array:
+    """r_hin^{i→j} = z^j log p(a|o,z^j)/π(a|o), equation (7), summed over others j, equation (8).
+
+    `z`, `log_posterior`  # (others, steps, envs); `log_policy`  # (steps, envs)
+    The logarithm is taken as −log(π/p + ε), as the authors do; with ε = 0 it is the equation's.
+    """
+    log_ratio = -jnp.logaddexp(log_policy - log_posterior, jnp.log(epsilon))
+    return (z * log_ratio).sum(axis=0)
+
+
+def shaped_reward(
+    extrinsic: Array, novelty: Array, hindsight: Array, settings: Settings
+) -> Array:
+    """r_s = r_ext + β (r_nov + λ r_hin), equation (10), and (13) where β is not 1."""
+    intrinsic = novelty + settings.hindsight_weight * hindsight
+    return extrinsic + settings.intrinsic_weight * intrinsic

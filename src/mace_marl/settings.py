@@ -1,0 +1,145 @@
+"""Everything that can be set about learning, with the paper's values as defaults.
+
+Floats are data of the compiled program: they can be swept without compiling again. Integers,
+switches and names shape it.
+"""
+
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields, replace
+from typing import Any, Literal, get_args
+
+from mace_marl.errors import UserError
+
+
+def _setting(default: Any, help: str, least: float = 0.0, most: float = math.inf) -> Any:
+    return field(default=default, metadata={"help": help, "least": least, "most": most})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The paper's hyperparameters (its tables) and the choices its text leaves open."""
+
+    # Sampling
+    num_envs: int = _setting(128, "Worlds that run at the same time.", least=1)
+    rollout_length: int = _setting(300, "Steps of every world between two updates.", least=1)
+
+    # Networks
+    hidden_size: int = _setting(64, "Width of both fully connected layers and the GRU.", least=1)
+    activation: Literal["relu", "tanh"] = _setting("relu", "After each fully connected layer.")
+    one_hot: bool = _setting(
+        False, "Show discrete observations to the networks one-hot instead of as numbers."
+    )
+    head_gain: float = _setting(0.01, "Gain of the orthogonal initialisation of the actor's head.")
+
+    # PPO
+    epochs: int = _setting(10, "Passes over each rollout.", least=1)
+    minibatches: int = _setting(1, "Optimiser steps per epoch, on shuffled chunks.", least=1)
+    chunk_length: int = _setting(10, "Steps through which gradients flow back in time.", least=1)
+    actor_learning_rate: float = _setting(7e-4, "Adam's step size for the actor.")
+    critic_learning_rate: float = _setting(7e-4, "Adam's step size for the critic.")
+    adam_epsilon: float = _setting(1e-5, "Adam's ε.")
+    max_grad_norm: float = _setting(10.0, "Actor and critic gradients are each clipped to this.")
+    clip: float = _setting(0.2, "PPO's clipping range of the probability ratio.")
+    entropy_weight: float = _setting(0.05, "Weight of the entropy bonus.")
+    huber_delta: float = _setting(10.0, "Where the value loss turns from square to linear.")
+    value_clip: float | None = _setting(
+        None, "Clip new values to this distance from the old ones; unset for no clipping."
+    )
+    huber_defect: bool = _setting(
+        False, "Drop the value loss where the critic overestimates by more than huber_delta."
+    )
+    gamma: float = _setting(0.99, "Discount of rewards.", most=1)
+    gae_lambda: float = _setting(0.95, "λ of generalised advantage estimation.", most=1)
+    truncation: Literal["bootstrap", "discard"] = _setting(
+        "bootstrap",
+        "At the horizon: bootstrap from the final observation, or discard that step's advantage.",
+    )
+
+    # Intrinsic rewards
+    intrinsic_weight: float = _setting(1.0, "β of equation (13): weight of intrinsic rewards.")
+    hindsight_weight: float = _setting(0.01, "λ of equation (10): weight of the hindsight reward.")
+    novelty_scale: float = _setting(10.0, "Novelty of a place visited n times is scale / √n.")
+    final_novelty: bool = _setting(
+        True, "Novelty of an episode's final observation counts; else it is nothing."
+    )
+    novelty_gamma: float = _setting(0.99, "γ of the accumulated novelty z.", most=0.9999)
+
+    # Posterior p(a | o, z), as a table
+    window: int = _setting(10, "w: the table counts the samples of this many rollouts.", least=1)
+    bins: int = _setting(30, "K: bins of the accumulated novelty.", least=1)
+    percentile_bins: int = _setting(5, "Bins into which novelty is relabelled.", least=1)
+    edge_smoothing: float = _setting(
+        0.0, "Weight of the old percentile edges against this rollout's.", most=1
+    )
+    edge_interpolation: bool = _setting(
+        True, "Percentile edges between two samples are interpolated; else the lower is taken."
+    )
+    ratio_epsilon: float = _setting(0.0, "ε in the log ratio −log(π / p + ε).")
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            _check(entry, getattr(self, entry.name))
+        if self.rollout_length % self.chunk_length:
+            raise UserError(
+                f"rollout_length {self.rollout_length} is not a multiple of chunk_length"
+                f" {self.chunk_length}; change one of them."
+            )
+        if self.num_envs * self.rollout_length // self.chunk_length % self.minibatches:
+            raise UserError(
+                f"the {self.num_envs * self.rollout_length // self.chunk_length} chunks of a"
+                f" rollout cannot be split into {self.minibatches} equal mini-batches;"
+                " change minibatches, num_envs or rollout_length."
+            )
+
+    @property
+    def steps_per_update(self) -> int:
+        return self.num_envs * self.rollout_length
+
+    def override(self, overrides: Mapping[str, Any]) -> "Settings":
+        """These settings with some changed, by name."""
+        known = [entry.name for entry in fields(self)]
+        for name in overrides:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean '{near[0]}'" if near else f"there are {', '.join(known)}"
+                raise UserError(f"there is no setting '{name}'; {hint}.")
+        return replace(self, **overrides)
+
+
+def _check(entry: Field[Any], value: Any) -> None:
+    """Values may come from a configuration file: their types are checked, not trusted."""
+    kind, least, most = entry.type, entry.metadata["least"], entry.metadata["most"]
+    optional = type(None) in get_args(kind)
+    if optional and value is None:
+        return
+    if kind is bool:
+        good, wanted = isinstance(value, bool), "true or false"
+    elif kind is int or kind is float or optional:
+        whole = kind is int
+        number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+        good = number and math.isfinite(value) and least <= value <= most
+        limit = f"from {least:g}" + (f" to {most:g}" if most < math.inf else "")
+        wanted = f"a {'whole' if whole else 'finite'} number {limit}"
+    else:
+        good, wanted = value in get_args(kind), f"one of {', '.join(get_args(kind))}"
+    if not good:
+        raise UserError(f"setting '{entry.name}' must be {wanted}, not {value!r}.")
+
+
+PRESETS: dict[str, Settings] = {
+    "paper": Settings(),
+    # What the authors' published code does where it differs from the paper's text.
+    "authors": Settings(
+        activation="tanh",
+        gae_lambda=0.97,
+        value_clip=0.2,
+        huber_defect=True,
+        truncation="discard",
+        final_novelty=False,
+        edge_smoothing=0.9,
+        edge_interpolation=False,
+        ratio_epsilon=1e-6,
+    ),
+}

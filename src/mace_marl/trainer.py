@@ -1,0 +1,170 @@
+"""One update of all agents as a pure function, in the order of Algorithm 1."""
+
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from mace_marl import channel, rollout, shards
+from mace_marl.agent.encoding import Index, index_columns
+from mace_marl.agent.learner import Agent, Intrinsic, Learner, Rollout
+from mace_marl.envs.api import World
+from mace_marl.methods import Method
+from mace_marl.settings import Settings
+
+
+class TrainState(NamedTuple):
+    """Everything that training is, between two updates."""
+
+    learners: Learner  # stacked: (num_agents, …), the same on all devices
+    stage: rollout.Stage  # (num_envs, …), each device its share
+
+
+class Report(NamedTuple):
+    """What one update tells."""
+
+    episodes: rollout.Episodes
+    agents: dict[str, Array]  # each (num_agents,)
+    places: Array  # (num_agents, 3, places): novelty rewards, hindsight rewards, visits; summed
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the work lies on the machine. It changes results by float rounding only."""
+
+    devices: int = 1
+    micro_batch: int = 120
+
+
+class Trainer:
+    """The program that trains one method in one world."""
+
+    def __init__(self, world: World, method: Method, settings: Settings, layout: Layout) -> None:
+        self.world = world
+        self.settings = settings
+        self.layout = layout
+        self.agent = Agent.of(world, method, settings)
+        self.places = index_columns(world, world.place, "a heat map") if world.place else None
+        self.mesh = shards.mesh(layout.devices)
+        specs = TrainState(learners=P(), stage=P(shards.AXIS))  # pyright: ignore[reportArgumentType]
+        self._update = jax.jit(
+            jax.shard_map(
+                self._update_on_shard,
+                mesh=self.mesh,
+                in_specs=(specs, P()),
+                out_specs=(specs, P()),
+                check_vma=False,
+            ),
+            donate_argnums=0,
+        )
+
+    def init(self, seed: int) -> TrainState:
+        """The state before the first update."""
+        return self.lay_out(jax.jit(self._init)(self.settings, jax.random.key(seed)))
+
+    def _init(self, settings: Settings, key: Array) -> TrainState:
+        agents_key, stage_key = jax.random.split(key)
+        keys = jax.random.split(agents_key, self.world.num_agents)
+        learners = jax.vmap(self.agent.init, in_axes=(None, 0))(settings, keys)
+        return TrainState(learners, rollout.begin(self.world, settings, stage_key))
+
+    def lay_out(self, state: TrainState) -> TrainState:
+        """The state on its devices: learners on all, environments shared out among them."""
+        everywhere = NamedSharding(self.mesh, P())
+        shared_out = NamedSharding(self.mesh, P(shards.AXIS))
+        return TrainState(
+            jax.device_put(state.learners, everywhere), jax.device_put(state.stage, shared_out)
+        )
+
+    def update(self, state: TrainState) -> tuple[TrainState, Report]:
+        """One iteration of Algorithm 1 for all agents. The old state is used up."""
+        return self._update(state, self.settings)
+
+    def _update_on_shard(
+        self, state: TrainState, settings: Settings
+    ) -> tuple[TrainState, Report]:
+        stage, own_part, episodes = rollout.collect(
+            self.world, state.learners, state.stage, settings
+        )
+        learners, rewards, report = jax.vmap(
+            self.agent_update,
+            in_axes=(0, AGENT_AXIS_OF_ROLLOUT, None),
+            axis_name=channel.AXIS,
+        )(state.learners, _join_shards(own_part), settings)
+        return TrainState(learners, stage), Report(shards.total(episodes), report, rewards)
+
+    def agent_update(
+        self, learner: Learner, rollout: Rollout, settings: Settings
+    ) -> tuple[Learner, Array, dict[str, Array]]:
+        """The program of one agent, over the axis `channel.AXIS`: all it does after collecting."""
+        learner, rewards, report = self.agent.update(
+            learner, rollout, settings, self.layout.micro_batch
+        )
+        return learner, _by_place(self.places, rollout, rewards), report
+
+    def floats_sent(self) -> float:
+        """Floats that cross from one agent to the others per step, read off the program's trace."""
+        state = jax.eval_shape(self._init, self.settings, jax.random.key(0))
+        trace = jax.eval_shape(
+            lambda state: rollout.collect(self.world, state.learners, state.stage, self.settings)[1],
+            state,
+        )
+        one_learner = jax.tree.map(lambda x: _without(x, 0), state.learners)
+        one_rollout = Rollout(
+            *(_without(x, axis) for x, axis in zip(trace, AGENT_AXIS_OF_ROLLOUT, strict=True))
+        )
+        crossings = channel.traffic(
+            self.agent_update, self.world.num_agents, one_learner, one_rollout, self.settings
+        )
+        return sum(crossing.bytes for crossing in crossings) / 4 / self.settings.steps_per_update
+
+
+AGENT_AXIS_OF_ROLLOUT = Rollout(*[2] * len(Rollout._fields))._replace(last_obs=1, last_value=1)
+
+
+def _without(x: Any, axis: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(x.shape[:axis] + x.shape[axis + 1 :], x.dtype)
+
+
+def _join_shards(part: Rollout) -> Rollout:
+    """All devices' environments in one rollout."""
+    whole = shards.gather(part, axis=1)
+    last_obs, last_value = shards.gather((part.last_obs, part.last_value), axis=0)
+    return whole._replace(last_obs=last_obs, last_value=last_value)
+
+
+def _by_place(places: Index | None, rollout: Rollout, rewards: Intrinsic) -> Array:
+    """Sums over a rollout for every place  # (3, places): both rewards, and visits."""
+    size = places.size if places else 0
+    sums = jnp.zeros((3, size))
+    if places is None:
+        return sums
+    alive = rollout.alive.astype(jnp.float32)
+    numbers = jnp.stack([rewards.novelty * alive, rewards.hindsight * alive, alive])
+    return sums.at[:, places(rollout.obs).reshape(-1)].add(numbers.reshape(3, -1))
+
+
+def _register_settings() -> None:
+    """Floats become leaves of the compiled program's input; the rest shapes the program."""
+    floats = [f.name for f in fields(Settings) if f.type in (float, float | None)]
+    others = [f.name for f in fields(Settings) if f.name not in floats]
+
+    def flatten(settings: Settings) -> tuple[list[Any], tuple[Any, ...]]:
+        return [getattr(settings, name) for name in floats], tuple(
+            getattr(settings, name) for name in others
+        )
+
+    def unflatten(shape: tuple[Any, ...], values: Any) -> Settings:
+        settings = object.__new__(Settings)  # without its checks: values may be tracers
+        for name, value in (*zip(floats, values, strict=True), *zip(others, shape, strict=True)):
+            object.__setattr__(settings, name, value)
+        return settings
+
+    jax.tree_util.register_pytree_node(Settings, flatten, unflatten)
+
+
+_register_settings()
