@@ -14,6 +14,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jax.extend import core as jax_core
 
+from mace_marl import shards
+
 AXIS = "agent"
 
 
@@ -44,7 +46,8 @@ def traffic(program: Callable[..., Any], num_agents: int, *arguments: Any) -> li
     away and nothing could be seen.) An operation on the axis cannot hide: whatever it is called,
     it must name the axis in its parameters.
     """
-    trace = jax.make_jaxpr(program, axis_env=[(AXIS, num_agents)])(*arguments)
+    axes = [(AXIS, num_agents), (shards.AXIS, 1)]
+    trace = jax.make_jaxpr(program, axis_env=axes)(*arguments)
     return list(_crossings(trace.jaxpr))
 
 
@@ -64,6 +67,8 @@ def _crossings(jaxpr: Any) -> Iterator[Crossing]:
 
 
 def _mentions_axis(value: Any) -> bool:
-    return value == AXIS if isinstance(value, str) else (
-        isinstance(value, tuple | list | frozenset | set) and any(map(_mentions_axis, value))
+    return (
+        value == AXIS
+        if isinstance(value, str)
+        else (isinstance(value, tuple | list | frozenset | set) and any(map(_mentions_axis, value)))
     )

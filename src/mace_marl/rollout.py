@@ -86,9 +86,7 @@ def collect(
         action, log_prob, actor_hidden = act_together(
             learners, stage.seen, stage.actor_hidden, stage.first, sampling_noise(keys[0], world)
         )
-        value, critic_hidden = values(
-            learners, stage.seen.obs, stage.critic_hidden, stage.first
-        )
+        value, critic_hidden = values(learners, stage.seen.obs, stage.critic_hidden, stage.first)
         state, after, ahead = jax.vmap(auto_reset, in_axes=(None, 0, 0, 0))(
             world, keys[1], stage.world, action
         )
@@ -170,9 +168,7 @@ def act_together(
     )
 
 
-def values(
-    learners: Learner, obs: Array, hidden: Array, first: Array
-) -> tuple[Array, Array]:
+def values(learners: Learner, obs: Array, hidden: Array, first: Array) -> tuple[Array, Array]:
     """Every agent's critic  # values (envs, num_agents), hidden (envs, num_agents, hidden_size)."""
 
     def value(learner: Learner, obs: Array, hidden: Array) -> tuple[Array, Array]:

@@ -84,9 +84,7 @@ class Trainer:
         """One iteration of Algorithm 1 for all agents. The old state is used up."""
         return self._update(state, self.settings)
 
-    def _update_on_shard(
-        self, state: TrainState, settings: Settings
-    ) -> tuple[TrainState, Report]:
+    def _update_on_shard(self, state: TrainState, settings: Settings) -> tuple[TrainState, Report]:
         stage, own_part, episodes = rollout.collect(
             self.world, state.learners, state.stage, settings
         )
@@ -110,7 +108,9 @@ class Trainer:
         """Floats that cross from one agent to the others per step, read off the program's trace."""
         state = jax.eval_shape(self._init, self.settings, jax.random.key(0))
         trace = jax.eval_shape(
-            lambda state: rollout.collect(self.world, state.learners, state.stage, self.settings)[1],
+            lambda state: rollout.collect(self.world, state.learners, state.stage, self.settings)[
+                1
+            ],
             state,
         )
         one_learner = jax.tree.map(lambda x: _without(x, 0), state.learners)

@@ -30,5 +30,7 @@ def advantages(
         return advantage, advantage
 
     dropped = truncated & discard_truncated
-    _, advantage = lax.scan(backwards, jnp.zeros_like(delta[0]), (delta, ended, dropped), reverse=True)
+    _, advantage = lax.scan(
+        backwards, jnp.zeros_like(delta[0]), (delta, ended, dropped), reverse=True
+    )
     return advantage

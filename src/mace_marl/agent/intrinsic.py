@@ -65,9 +65,7 @@ def hindsight_reward(
     return (z * log_ratio).sum(axis=0)
 
 
-def shaped_reward(
-    extrinsic: Array, novelty: Array, hindsight: Array, settings: Settings
-) -> Array:
+def shaped_reward(extrinsic: Array, novelty: Array, hindsight: Array, settings: Settings) -> Array:
     """r_s = r_ext + β (r_nov + λ r_hin), equation (10), and (13) where β is not 1."""
     intrinsic = novelty + settings.hindsight_weight * hindsight
     return extrinsic + settings.intrinsic_weight * intrinsic

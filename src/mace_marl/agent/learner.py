@@ -122,9 +122,7 @@ class Agent:
         )
         report["novelty_reward"] = _mean(rewards.novelty, rollout.alive)
         report["hindsight_reward"] = _mean(rewards.hindsight, rollout.alive)
-        learner = learner._replace(
-            actor=actor, critic=critic, updates=learner.updates + 1, key=key
-        )
+        learner = learner._replace(actor=actor, critic=critic, updates=learner.updates + 1, key=key)
         return learner, rewards, report
 
     def explore(

@@ -10,7 +10,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
-from jax.nn.initializers import orthogonal
 
 from mace_marl.agent.encoding import Encoding
 from mace_marl.settings import Settings
@@ -19,12 +18,30 @@ GAIN = {"relu": 2**0.5, "tanh": 5 / 3}
 ACTIVATION: dict[str, Callable[[Array], Array]] = {"relu": jax.nn.relu, "tanh": jnp.tanh}
 
 
+def orthogonal(key: Array, rows: int, columns: int) -> Array:
+    """A random matrix with orthonormal columns (or rows, if they are fewer).
+
+    Gram–Schmidt, each vector cleaned twice for accuracy. Not JAX's own initialiser: it calls
+    LAPACK, and several such calls in one program can hang the CPU runtime (seen in JAX 0.10.2).
+    """
+    vectors = jax.random.normal(key, (min(rows, columns), max(rows, columns)))
+
+    def add(k: Array, basis: Array) -> Array:
+        vector = vectors[k]
+        for _ in range(2):
+            vector = vector - (basis @ vector) @ basis
+        return basis.at[k].set(vector / jnp.linalg.norm(vector))
+
+    basis = lax.fori_loop(0, len(vectors), add, jnp.zeros_like(vectors))
+    return basis if rows <= columns else basis.T
+
+
 class Linear(eqx.Module):
     weight: Array  # (inputs, outputs)
     bias: Array  # (outputs,)
 
     def __init__(self, inputs: int, outputs: int, gain: float, key: Array) -> None:
-        self.weight = orthogonal(gain)(key, (inputs, outputs), jnp.float32)
+        self.weight = gain * orthogonal(key, inputs, outputs)
         self.bias = jnp.zeros(outputs)
 
     def __call__(self, x: Array) -> Array:

@@ -39,7 +39,9 @@ class Optimised(NamedTuple):
     adam: Any
 
 
-def actor_loss(actor: Network, chunks: Chunks, settings: Settings) -> tuple[Array, dict[str, Array]]:
+def actor_loss(
+    actor: Network, chunks: Chunks, settings: Settings
+) -> tuple[Array, dict[str, Array]]:
     """PPO's clipped surrogate and the entropy bonus, *summed* over living samples."""
     logits = actor.over_chunk(chunks.obs, chunks.actor_hidden[0], chunks.first)
     log_probs = log_policy(logits, chunks.available)

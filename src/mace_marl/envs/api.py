@@ -69,9 +69,7 @@ class World(abc.ABC):
         raise NotImplementedError
 
 
-def auto_reset(
-    world: World, key: Array, state: Any, actions: Array
-) -> tuple[Any, Step, Step]:
+def auto_reset(world: World, key: Array, state: Any, actions: Array) -> tuple[Any, Step, Step]:
     """Step; where the episode ends, start the next one.
 
     Returns the state to go on from, the step as it happened (its `obs` is the final observation
@@ -82,7 +80,5 @@ def auto_reset(
     state, step = world.step(step_key, state, actions)
     fresh = world.reset(reset_key)
     ended = step.terminated | step.truncated
-    state, ahead = jax.tree.map(
-        lambda new, old: jnp.where(ended, new, old), fresh, (state, step)
-    )
+    state, ahead = jax.tree.map(lambda new, old: jnp.where(ended, new, old), fresh, (state, step))
     return state, step, ahead

@@ -185,7 +185,8 @@ class _Reader:
         for door in range(1, max(drawn, default=0)):
             if door not in drawn:
                 raise self.error(
-                    "key 'grid'", f"doors are numbered from 1 without gaps, but door {door} is missing"
+                    "key 'grid'",
+                    f"doors are numbered from 1 without gaps, but door {door} is missing",
                 )
         for letter, opened in opens.items():
             for door in opened:
@@ -197,9 +198,13 @@ class _Reader:
 
     def starts(self, floor: np.ndarray) -> tuple[tuple[int, int], ...]:
         value = self.table.get("starts")
-        pairs = isinstance(value, list) and value and all(
-            isinstance(start, list) and len(start) == 2 and all(type(x) is int for x in start)
-            for start in value
+        pairs = (
+            isinstance(value, list)
+            and value
+            and all(
+                isinstance(start, list) and len(start) == 2 and all(type(x) is int for x in start)
+                for start in value
+            )
         )
         if not pairs:
             raise self.error("key 'starts'", "must list a [row, column] for every agent")
@@ -211,5 +216,7 @@ class _Reader:
                     where, f"[{row}, {column}] is outside the grid of {height} by {width} cells"
                 )
             if not floor[row, column]:
-                raise self.error(where, f"[{row}, {column}] is inside a wall or a doorway (grid row {row})")
+                raise self.error(
+                    where, f"[{row}, {column}] is inside a wall or a doorway (grid row {row})"
+                )
         return tuple((row, column) for row, column in self.table["starts"])

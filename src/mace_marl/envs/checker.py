@@ -1,0 +1,146 @@
+"""A checker that runs the contract of a world, for worlds of the package and of users."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mace_marl.envs.api import Step, World, auto_reset
+
+
+class ContractError(AssertionError):
+    """What in a world breaks the contract, in one sentence."""
+
+
+def check(world: World, seed: int = 0, episodes: int = 3) -> None:
+    """Play random episodes in `world`, jitted and vmapped; raise ContractError at the first breach.
+
+    Checks names, shapes and dtypes; that a reset gives no reward and no end; that an episode never
+    ends both ways and at the latest at the horizon; that rewards and observations are finite and
+    declared features hold; that some action is always available; that the same key, state and
+    actions give the same step; and that auto-reset keeps the final observation.
+    """
+    _check_sizes(world)
+    reset, step = jax.jit(world.reset), jax.jit(world.step)
+    key = jax.random.key(seed)
+    for _ in range(episodes):
+        key, reset_key = jax.random.split(key)
+        state, first = reset(reset_key)
+        _check_step(world, first, "reset")
+        _require(not np.any(first.reward), "reset must give no reward")
+        _require(not (first.terminated or first.truncated), "reset must not end the episode")
+        now = first
+        for time in range(1, world.horizon + 1):
+            key, action_key, step_key = jax.random.split(key, 3)
+            actions = _random_actions(action_key, now)
+            previous = state
+            state, now = step(step_key, state, actions)
+            _check_step(world, now, f"step {time}")
+            if time == 1:
+                _require(_same(now, step(step_key, previous, actions)[1]), "step must be pure")
+                _require(_same_structure(previous, state), "step must keep the state's shapes")
+            if now.terminated or now.truncated:
+                break
+        _require(
+            bool(now.terminated or now.truncated),
+            f"an episode must end at the horizon ({world.horizon} steps) at the latest",
+        )
+    _check_auto_reset(world, key)
+
+
+def _check_sizes(world: World) -> None:
+    for name in ("num_agents", "num_actions", "observation_size", "horizon"):
+        value = getattr(world, name, None)
+        _require(type(value) is int and value > 0, f"{name} must be a whole number above 0")
+    if world.features:
+        _require(
+            len(world.features) == world.observation_size,
+            "features must have one entry for every number of the observation",
+        )
+    for column in world.place:
+        _require(
+            0 <= column < len(world.features) and world.features[column] is not None,
+            f"place names number {column} of the observation, which is not a discrete feature",
+        )
+
+
+def _check_step(world: World, step: Step, where: str) -> None:
+    agents = world.num_agents
+    wanted = {
+        "obs": ((agents, world.observation_size), jnp.float32),
+        "reward": ((agents,), jnp.float32),
+        "terminated": ((), jnp.bool_),
+        "truncated": ((), jnp.bool_),
+        "available": ((agents, world.num_actions), jnp.bool_),
+        "alive": ((agents,), jnp.bool_),
+    }
+    _require(isinstance(step, Step), f"{where} must return a Step")
+    for name, (shape, dtype) in wanted.items():
+        value = getattr(step, name)
+        _require(
+            value.shape == shape and value.dtype == dtype,
+            f"{where}: {name} must be {np.dtype(dtype).name} of shape {shape},"
+            f" not {value.dtype} of shape {value.shape}",
+        )
+    obs = np.asarray(step.obs)
+    _require(np.isfinite(obs).all(), f"{where}: an observation is not finite")
+    _require(np.isfinite(step.reward).all(), f"{where}: a reward is not finite")
+    _require(
+        not (step.terminated and step.truncated), f"{where}: ended both ways; a success terminates"
+    )
+    _require(
+        np.asarray(step.available).any(axis=1).all(), f"{where}: an agent has no available action"
+    )
+    for column, feature in enumerate(world.features):
+        if feature is None:
+            continue
+        level = obs[:, column] / feature.step
+        _require(
+            np.allclose(level, np.round(level), atol=1e-3)
+            and (np.round(level) >= 0).all()
+            and (np.round(level) < feature.levels).all(),
+            f"{where}: number {column} of an observation is none of the values declared for it",
+        )
+
+
+def _check_auto_reset(world: World, key: jax.Array) -> None:
+    """Over many worlds at once: the final observation is kept, and the next episode begins."""
+    envs = 4
+    reset_keys, play_key = jax.random.split(key, envs), jax.random.fold_in(key, 1)
+    states, ahead = jax.vmap(world.reset)(reset_keys)
+    step = jax.jit(jax.vmap(lambda key, state, actions: auto_reset(world, key, state, actions)))
+    for time in range(world.horizon):
+        keys = jax.random.split(jax.random.fold_in(play_key, time), (2, envs))
+        actions = jax.vmap(_random_actions)(keys[0], ahead)
+        states, now, ahead = step(keys[1], states, actions)
+        ended = np.asarray(now.terminated | now.truncated)
+        _require(not np.any(ahead.terminated | ahead.truncated), "a new episode begins ended")
+        kept = np.asarray(now.obs)[~ended] == np.asarray(ahead.obs)[~ended]
+        _require(kept.all(), "auto-reset changed an observation within an episode")
+        if ended.any():
+            return
+    raise ContractError("no episode ended within the horizon in vmapped play")
+
+
+def _random_actions(key: jax.Array, step: Step) -> jax.Array:
+    return jax.random.categorical(key, jnp.where(step.available, 0.0, -1e9))
+
+
+def _same(one: Any, other: Any) -> bool:
+    return all(
+        np.array_equal(a, b)
+        for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    )
+
+
+def _same_structure(one: Any, other: Any) -> bool:
+    def shapes(tree: Any) -> Any:
+        return jax.tree.map(lambda x: (jnp.shape(x), jnp.result_type(x)), tree)
+
+    return shapes(one) == shapes(other)
+
+
+def _require(good: Any, sentence: str) -> None:
+    if not good:
+        raise ContractError(sentence + ".")
