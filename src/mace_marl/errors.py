@@ -1,4 +1,8 @@
-"""The one kind of error a user sees as a sentence instead of a traceback."""
+"""The errors a user sees as a sentence instead of a traceback."""
+
+
+class Stopped(Exception):
+    """The user asked to stop; everything up to the last update is saved. Exit status 130."""
 
 
 class UserError(Exception):

@@ -1,6 +1,6 @@
 """One update of all agents as a pure function, in the order of Algorithm 1."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import jax
@@ -13,6 +13,7 @@ from mace_marl import channel, rollout, shards
 from mace_marl.agent.encoding import Index, index_columns
 from mace_marl.agent.learner import Agent, Intrinsic, Learner, Rollout
 from mace_marl.envs.api import World
+from mace_marl.machine import Layout
 from mace_marl.methods import Method
 from mace_marl.settings import Settings
 
@@ -30,14 +31,6 @@ class Report(NamedTuple):
     episodes: rollout.Episodes
     agents: dict[str, Array]  # each (num_agents,)
     places: Array  # (num_agents, 3, places): novelty rewards, hindsight rewards, visits; summed
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How the work lies on the machine. It changes results by float rounding only."""
-
-    devices: int = 1
-    micro_batch: int = 120
 
 
 class Trainer:
@@ -64,9 +57,9 @@ class Trainer:
 
     def init(self, seed: int) -> TrainState:
         """The state before the first update."""
-        return self.lay_out(jax.jit(self._init)(self.settings, jax.random.key(seed)))
+        return self.lay_out(jax.jit(self.init_state)(self.settings, jax.random.key(seed)))
 
-    def _init(self, settings: Settings, key: Array) -> TrainState:
+    def init_state(self, settings: Settings, key: Array) -> TrainState:
         agents_key, stage_key = jax.random.split(key)
         keys = jax.random.split(agents_key, self.world.num_agents)
         learners = jax.vmap(self.agent.init, in_axes=(None, 0))(settings, keys)
@@ -104,9 +97,13 @@ class Trainer:
         )
         return learner, _by_place(self.places, rollout, rewards), report
 
+    @property
+    def places_shape(self) -> tuple[int, int, int]:
+        return self.world.num_agents, 3, self.places.size if self.places else 0
+
     def floats_sent(self) -> float:
         """Floats that cross from one agent to the others per step, read off the program's trace."""
-        state = jax.eval_shape(self._init, self.settings, jax.random.key(0))
+        state = jax.eval_shape(self.init_state, self.settings, jax.random.key(0))
         trace = jax.eval_shape(
             lambda state: rollout.collect(self.world, state.learners, state.stage, self.settings)[
                 1

@@ -1,0 +1,75 @@
+"""What this machine is, and how a run is laid out on it. A user sets nothing."""
+
+import contextlib
+import os
+import platform
+from dataclasses import dataclass, replace
+from importlib import metadata
+from pathlib import Path
+
+from mace_marl.settings import Settings
+
+MICRO_BATCH = 120  # chunks whose activations fit a CPU core's cache (docs/performance.md)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the work lies on the machine. It changes results by float rounding only."""
+
+    devices: int = 1
+    micro_batch: int = MICRO_BATCH
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def start_jax(cpu_devices: int) -> int:
+    """Give JAX this many CPU devices and a cache for compiled programs; returns its device count.
+
+    Devices must be set before JAX starts. In a process where it runs already they stay as they
+    are, and everything works, if slower.
+    """
+    import jax
+
+    with contextlib.suppress(RuntimeError):
+        jax.config.update("jax_num_cpu_devices", cpu_devices)
+    if jax.config.jax_compilation_cache_dir is None:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        jax.config.update("jax_compilation_cache_dir", str(cache / "mace-marl" / "jax"))
+    return jax.device_count()
+
+
+def choose_layout(settings: Settings) -> Layout:
+    """The fastest layout for these settings on this machine."""
+    import jax
+
+    available = start_jax(cores())
+    chunks = settings.steps_per_update // settings.chunk_length // settings.minibatches
+    devices = max(
+        n for n in range(1, available + 1) if settings.num_envs % n == 0 and chunks % n == 0
+    )
+    share = chunks // devices
+    if jax.default_backend() != "cpu":  # an accelerator wants the whole batch at once
+        return Layout(devices, share)
+    return Layout(devices, max(n for n in range(1, min(MICRO_BATCH, share) + 1) if share % n == 0))
+
+
+def fit_layout(layout: Layout) -> Layout:
+    """A recorded layout, or as much of it as there are devices in this process."""
+    if start_jax(layout.devices) >= layout.devices:
+        return layout
+    return replace(layout, devices=1)
+
+
+def made_with() -> dict[str, str]:
+    """What a run was made with, for the record."""
+    packages = ("mace-marl", "jax", "jaxlib", "equinox", "optax", "numpy")
+    versions = {name: metadata.version(name) for name in packages}
+    return {
+        "python": platform.python_version(),
+        **versions,
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "cores": str(cores()),
+    }

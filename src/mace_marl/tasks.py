@@ -1,0 +1,137 @@
+"""The tasks, as data: a world, a budget, and hyperparameters of its own where it has any.
+
+This file imports no JAX, so that listing tasks is quick; `make_world` does, when it is called.
+"""
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mace_marl.errors import UserError
+from mace_marl.settings import PRESETS, Settings
+
+if TYPE_CHECKING:
+    from mace_marl.envs.api import World
+
+
+@dataclass(frozen=True)
+class Task:
+    name: str
+    sentence: str
+    budget: int
+    """Environment steps to train for, if the user does not say."""
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of its own, on top of every preset."""
+    map: str = ""
+    """The text of its GridWorld map; empty for a world written in Python."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    sentence: str
+    budget: int
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+
+# The paper's GridWorld row (128 environments, 300 steps, λ 0.01) is the default of Settings.
+_GRIDWORLDS = {
+    "gridworld/pass": _Row(
+        "Two agents, one door, a switch on either side: each must hold it for the other.",
+        budget=80_000_000,
+    ),
+    "gridworld/secretroom": _Row(
+        "As Pass, with three rooms on the right, of which only the top one is the target.",
+        budget=80_000_000,
+    ),
+    "gridworld/multiroom": _Row(
+        "Three agents pass through three rooms in turn, holding doors for each other.",
+        budget=80_000_000,
+    ),
+    "gridworld/minipass": _Row(
+        "A small Pass, solved in minutes on a laptop.",
+        budget=1_440_000,
+        overrides={
+            "num_envs": 32,
+            "rollout_length": 150,
+            "epochs": 5,
+            "minibatches": 4,
+            "one_hot": True,
+            "entropy_weight": 0.01,
+        },
+    ),
+}
+
+TASKS: dict[str, str] = {name: row.sentence for name, row in _GRIDWORLDS.items()}
+"""The registered tasks, each with a sentence."""
+
+OWN_BUDGET = 10_000_000  # for a user's own map or world
+
+
+def get_task(name: str) -> Task:
+    """A registered task, a path to a map file (`….toml`), or a world in Python (`module:name`)."""
+    if name in _GRIDWORLDS:
+        row = _GRIDWORLDS[name]
+        file = resources.files("mace_marl.envs.gridworld") / "maps" / f"{name.split('/')[1]}.toml"
+        return Task(name, row.sentence, row.budget, row.overrides, file.read_text("utf-8"))
+    if name.endswith(".toml"):
+        from mace_marl.envs.gridworld.mapfile import read_map
+
+        map = read_map(Path(name))
+        overrides = {"rollout_length": _whole_chunks(map.horizon)}
+        return Task(name, map.description, OWN_BUDGET, overrides, map.source)
+    if ":" in name:
+        world = _import_world(name)
+        overrides = {"rollout_length": _whole_chunks(world.horizon)}
+        return Task(name, (world.__doc__ or "").strip(), OWN_BUDGET, overrides)
+    near = difflib.get_close_matches(name, TASKS, n=1)
+    hint = f"did you mean '{near[0]}'" if near else f"there are {', '.join(TASKS)}"
+    raise UserError(
+        f"there is no task '{name}'; {hint}, or give a path to a map (….toml) or a world"
+        " in Python (module:name)."
+    )
+
+
+def task_settings(task: Task, preset: str) -> Settings:
+    """The preset's settings, with the task's own on top."""
+    if preset not in PRESETS:
+        raise UserError(f"there is no preset '{preset}'; there are {', '.join(PRESETS)}.")
+    return PRESETS[preset].override(task.overrides)
+
+
+def make_world(name: str, map: str = "") -> "World":
+    """The world of a task; a run passes the map it was started with, so as not to depend on files."""
+    if map:
+        from mace_marl.envs.gridworld import GridWorld, parse_map
+
+        return GridWorld(parse_map(map, name))
+    return _import_world(name)
+
+
+def _import_world(name: str) -> "World":
+    """`module:name`, where name is a World, or makes one when called without arguments."""
+    from mace_marl.envs.api import World
+
+    module_name, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module_name), attribute)
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"task '{name}': module '{error.name}' cannot be found; is it on PYTHONPATH?"
+        ) from None
+    except AttributeError:
+        raise UserError(f"task '{name}': module '{module_name}' has no '{attribute}'.") from None
+    world = found() if callable(found) else found
+    if not isinstance(world, World):
+        raise UserError(
+            f"task '{name}': '{attribute}' is no mace_marl.envs.World (docs/worlds.md)."
+        )
+    return world
+
+
+def _whole_chunks(horizon: int) -> int:
+    chunk = Settings().chunk_length
+    return -(-horizon // chunk) * chunk

@@ -1,0 +1,123 @@
+"""Weighted mutual information (2), the paper's Table 1, and the Monte-Carlo identity (9)."""
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mace_marl.agent import intrinsic
+
+REWARDS = (1.0, 5.0, 9.0)
+STATE_1 = ((0.1, 0.8, 0.1), (0.8, 0.1, 0.1))  # p(r | a) for a1 and a2, r = 1, 5, 9
+STATE_2 = ((0.1, 0.8, 0.1), (0.1, 0.1, 0.8))
+GRID = np.linspace(0.001, 0.999, 999)  # of p(a1)
+
+Joint = list[list[float]]  # p(a, z)
+
+
+def joint_of(state: tuple[tuple[float, ...], ...], first_action: float) -> Joint:
+    policy = (first_action, 1 - first_action)
+    return [[policy[a] * p for p in row] for a, row in enumerate(state)]
+
+
+def information(joint: Joint, weights: tuple[float, ...]) -> float:
+    """Σ_{a,z} p(a, z) ω(z) log p(a, z) / (p(a) p(z)), in nats."""
+    total = 0.0
+    for row in joint:
+        for z, weight in enumerate(weights):
+            of_z = sum(other[z] for other in joint)
+            total += row[z] * weight * math.log(row[z] / (sum(row) * of_z))
+    return total
+
+
+def rewards_of_pairs(joint: Joint, zs: tuple[float, ...]) -> np.ndarray:
+    """The package's r_hin of every pair (a, z), with the exact posterior and policy."""
+    p = np.array(joint)
+    z = np.broadcast_to(np.array(zs), p.shape)
+    log_posterior = np.log(p / p.sum(axis=0))
+    log_policy = np.log(np.broadcast_to(p.sum(axis=1, keepdims=True), p.shape))
+    return np.asarray(
+        intrinsic.hindsight_reward(
+            jnp.asarray(z)[None], jnp.asarray(log_posterior)[None], jnp.asarray(log_policy)
+        )
+    )
+
+
+def test_table_1_by_hand() -> None:
+    """p(a1) = 1/2. In state 1, p(r) = (0.45, 0.45, 0.1), and both actions have
+
+        0.1 ln(0.1/0.45) + 0.8 ln(0.8/0.45) + 0.1 ln(0.1/0.1)
+            = 0.1 · (−1.504077) + 0.8 · 0.575364 = 0.309884 nats
+
+    of information. Weighted, a1 has −0.150408 · 1 + 0.460291 · 5 = 2.151049 and a2 has
+    0.460291 · 1 − 0.150408 · 5 = −0.291747, on average 0.929651. In state 2 the two rewards
+    concerned are 5 and 9 instead of 1 and 5: −0.150408 · 9 + 0.460291 · 5 = 0.947787 and
+    −0.150408 · 5 + 0.460291 · 9 = 3.390583, on average 2.169185.
+    """
+    for state in (STATE_1, STATE_2):
+        assert information(joint_of(state, 0.5), (1, 1, 1)) == pytest.approx(0.309884, abs=2e-6)
+    assert information(joint_of(STATE_1, 0.5), REWARDS) == pytest.approx(0.929651, abs=2e-6)
+    assert information(joint_of(STATE_2, 0.5), REWARDS) == pytest.approx(2.169185, abs=2e-6)
+    for state, wanted in ((STATE_1, 0.929651), (STATE_2, 2.169185)):
+        joint = joint_of(state, 0.5)
+        mean = (np.array(joint) * rewards_of_pairs(joint, REWARDS)).sum()
+        assert mean == pytest.approx(wanted, abs=1e-5)
+
+
+def test_both_states_of_table_1_have_the_same_mutual_information() -> None:
+    for p in GRID:
+        one, two = (information(joint_of(state, p), (1, 1, 1)) for state in (STATE_1, STATE_2))
+        assert one == pytest.approx(two, rel=1e-9)
+
+
+def test_state_2_of_table_1_has_the_higher_weighted_mutual_information() -> None:
+    """In the package's own terms: the expectation of its hindsight reward under the joint."""
+    for p in GRID:
+        expected = []
+        for state in (STATE_1, STATE_2):
+            joint = joint_of(state, p)
+            expected.append(information(joint, REWARDS))
+        assert expected[1] > expected[0]
+    for p in GRID[::50]:
+        one, two = (
+            (np.array(joint) * rewards_of_pairs(joint, REWARDS)).sum()
+            for joint in (joint_of(STATE_1, p), joint_of(STATE_2, p))
+        )
+        assert two > one
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_expected_hindsight_reward_is_the_weighted_mutual_information(seed: int) -> None:
+    """Equation (9), on a random joint distribution of four actions and five values of z."""
+    rng = np.random.default_rng(seed)
+    joint = rng.dirichlet(np.full(20, 0.7)).reshape(4, 5)
+    zs = tuple(rng.uniform(0, 90, 5))
+    wanted = information(joint.tolist(), zs)
+    rewards = rewards_of_pairs(joint.tolist(), zs)
+
+    mean = 0.0
+    for a in range(4):
+        for z in range(5):
+            mean += joint[a, z] * rewards[a, z]
+    assert mean == pytest.approx(wanted, rel=1e-4)
+
+    of_actions = [
+        sum(joint[a, z] / joint[a].sum() * rewards[a, z] for z in range(5)) for a in range(4)
+    ]  # equation (5)
+    mean = sum(joint[a].sum() * of_actions[a] for a in range(4))
+    assert mean == pytest.approx(wanted, rel=1e-4)
+
+
+def test_sampled_hindsight_rewards_converge_to_the_weighted_mutual_information() -> None:
+    """Their mean over n samples misses by no more than a few standard errors, for growing n."""
+    rng = np.random.default_rng(0)
+    joint = rng.dirichlet(np.ones(12)).reshape(3, 4)
+    zs = (0.5, 2.0, 7.0, 20.0)
+    wanted = information(joint.tolist(), zs)
+    rewards = rewards_of_pairs(joint.tolist(), zs).reshape(-1)
+    deviation = math.sqrt((joint.reshape(-1) * (rewards - wanted) ** 2).sum())
+    for n in (1_000, 100_000, 1_000_000):
+        mean = rewards[rng.choice(12, size=n, p=joint.reshape(-1))].mean()
+        assert abs(mean - wanted) < 3 * deviation / math.sqrt(n)
+    assert 3 * deviation / math.sqrt(1_000_000) < 0.02 * wanted
