@@ -10,6 +10,7 @@ from pathlib import Path
 from mace_marl.settings import Settings
 
 MICRO_BATCH = 120  # chunks whose activations fit a CPU core's cache (docs/performance.md)
+ENOUGH_SAMPLES = 4096  # per device and optimiser step, to repay looking for distinct observations
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,13 @@ class Layout:
     """How the work lies on the machine. It changes results by float rounding only."""
 
     devices: int = 1
+    """Devices that share the environments."""
     micro_batch: int = MICRO_BATCH
+    """Chunks whose gradient is computed at a time."""
+    in_turn: bool = True
+    """Improve one agent after the other on a device, instead of all at once."""
+    distinct: bool = False
+    """Compute layers before the GRU once per distinct observation, where those are discrete."""
 
 
 def cores() -> int:
@@ -50,9 +57,11 @@ def choose_layout(settings: Settings) -> Layout:
         n for n in range(1, available + 1) if settings.num_envs % n == 0 and chunks % n == 0
     )
     share = chunks // devices
-    if jax.default_backend() != "cpu":  # an accelerator wants the whole batch at once
-        return Layout(devices, share)
-    return Layout(devices, max(n for n in range(1, min(MICRO_BATCH, share) + 1) if share % n == 0))
+    if jax.default_backend() != "cpu":  # an accelerator wants everything at once
+        return Layout(devices, share, in_turn=False)
+    micro_batch = max(n for n in range(1, min(MICRO_BATCH, share) + 1) if share % n == 0)
+    distinct = share * settings.chunk_length >= ENOUGH_SAMPLES
+    return Layout(devices, micro_batch, distinct=distinct)
 
 
 def fit_layout(layout: Layout) -> Layout:

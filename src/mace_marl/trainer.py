@@ -1,6 +1,7 @@
 """One update of all agents as a pure function, in the order of Algorithm 1."""
 
 from dataclasses import fields
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -11,7 +12,8 @@ from jax.sharding import PartitionSpec as P
 
 from mace_marl import channel, rollout, shards
 from mace_marl.agent.encoding import Index, index_columns
-from mace_marl.agent.learner import Agent, Intrinsic, Learner, Rollout
+from mace_marl.agent.learner import Agent, Intrinsic, Learner, Rollout, mean_where
+from mace_marl.agent.ppo import Chunks
 from mace_marl.envs.api import World
 from mace_marl.machine import Layout
 from mace_marl.methods import Method
@@ -81,21 +83,29 @@ class Trainer:
         stage, own_part, episodes = rollout.collect(
             self.world, state.learners, state.stage, settings
         )
-        learners, rewards, report = jax.vmap(
-            self.agent_update,
-            in_axes=(0, AGENT_AXIS_OF_ROLLOUT, None),
-            axis_name=channel.AXIS,
-        )(state.learners, _join_shards(own_part), settings)
-        return TrainState(learners, stage), Report(shards.total(episodes), report, rewards)
+        whole = _join_shards(own_part)
+        learners, rewards, chunks = jax.vmap(
+            self.agent.prepare, in_axes=(0, AGENT_AXIS, None), axis_name=channel.AXIS
+        )(state.learners, whole, settings)
+        learners, report = self._improve_each(learners, chunks, settings)
+        places = jax.vmap(partial(_by_place, self.places), in_axes=(AGENT_AXIS, 0))(whole, rewards)
+        means = jax.vmap(_mean_rewards, in_axes=(AGENT_AXIS, 0))(whole, rewards)
+        return TrainState(learners, stage), Report(shards.total(episodes), report | means, places)
+
+    def _improve_each(
+        self, learners: Learner, chunks: Chunks, settings: Settings
+    ) -> tuple[Learner, dict[str, Array]]:
+        def improve(one: tuple[Learner, Chunks]) -> tuple[Learner, dict[str, Array]]:
+            return self.agent.improve(*one, settings, self.layout)
+
+        each = (learners, chunks)
+        return jax.lax.map(improve, each) if self.layout.in_turn else jax.vmap(improve)(each)
 
     def agent_update(
         self, learner: Learner, rollout: Rollout, settings: Settings
-    ) -> tuple[Learner, Array, dict[str, Array]]:
+    ) -> tuple[Learner, Intrinsic, dict[str, Array]]:
         """The program of one agent, over the axis `channel.AXIS`: all it does after collecting."""
-        learner, rewards, report = self.agent.update(
-            learner, rollout, settings, self.layout.micro_batch
-        )
-        return learner, _by_place(self.places, rollout, rewards), report
+        return self.agent.update(learner, rollout, settings, self.layout)
 
     @property
     def places_shape(self) -> tuple[int, int, int]:
@@ -112,7 +122,7 @@ class Trainer:
         )
         one_learner = jax.tree.map(lambda x: _without(x, 0), state.learners)
         one_rollout = Rollout(
-            *(_without(x, axis) for x, axis in zip(trace, AGENT_AXIS_OF_ROLLOUT, strict=True))
+            *(_without(x, axis) for x, axis in zip(trace, AGENT_AXIS, strict=True))
         )
         crossings = channel.traffic(
             self.agent_update, self.world.num_agents, one_learner, one_rollout, self.settings
@@ -120,7 +130,7 @@ class Trainer:
         return sum(crossing.bytes for crossing in crossings) / 4 / self.settings.steps_per_update
 
 
-AGENT_AXIS_OF_ROLLOUT = Rollout(*[2] * len(Rollout._fields))._replace(last_obs=1, last_value=1)
+AGENT_AXIS = Rollout(*[2] * len(Rollout._fields))._replace(last_obs=1, last_value=1)
 
 
 def _without(x: Any, axis: int) -> jax.ShapeDtypeStruct:
@@ -132,6 +142,13 @@ def _join_shards(part: Rollout) -> Rollout:
     whole = shards.gather(part, axis=1)
     last_obs, last_value = shards.gather((part.last_obs, part.last_value), axis=0)
     return whole._replace(last_obs=last_obs, last_value=last_value)
+
+
+def _mean_rewards(rollout: Rollout, rewards: Intrinsic) -> dict[str, Array]:
+    return {
+        "novelty_reward": mean_where(rewards.novelty, rollout.alive),
+        "hindsight_reward": mean_where(rewards.hindsight, rollout.alive),
+    }
 
 
 def _by_place(places: Index | None, rollout: Rollout, rewards: Intrinsic) -> Array:

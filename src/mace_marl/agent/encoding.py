@@ -80,3 +80,10 @@ def index_columns(world: World, columns: tuple[int, ...], purpose: str) -> Index
             " give it `features` and `place` (docs/worlds.md), or train with --method ippo."
         )
     return Index(columns, discrete)
+
+
+def index_all(world: World) -> Index | None:
+    """An index over whole observations, if all of them are discrete and not too many."""
+    features = tuple(feature for feature in world_features(world) if feature)
+    index = Index(tuple(range(world.observation_size)), features)
+    return index if len(features) == world.observation_size and index.size < 2**20 else None

@@ -13,11 +13,13 @@ from jax import Array
 
 from mace_marl import channel
 from mace_marl.agent import gae, intrinsic, ppo
-from mace_marl.agent.encoding import Encoding, encode_for_networks
+from mace_marl.agent.encoding import Encoding, Index, encode_for_networks, index_all
+from mace_marl.agent.gradient import find_distinct
 from mace_marl.agent.networks import log_policy, make_actor, make_critic
 from mace_marl.agent.novelty import CountNovelty
 from mace_marl.agent.posterior import TablePosterior
 from mace_marl.envs.api import World
+from mace_marl.machine import Layout
 from mace_marl.methods import Method
 from mace_marl.settings import Settings
 
@@ -70,6 +72,7 @@ class Agent:
     num_agents: int
     num_actions: int
     encoding: Encoding
+    observations: Index | None  # numbers all observations, where they are discrete
     method: Method
     novelty: CountNovelty | None
     posterior: TablePosterior | None
@@ -81,6 +84,7 @@ class Agent:
             num_agents=world.num_agents,
             num_actions=world.num_actions,
             encoding=encode_for_networks(world, settings.one_hot),
+            observations=index_all(world),
             method=method,
             novelty=CountNovelty.of(world) if method.explores else None,
             posterior=TablePosterior.of(world, settings.bins) if hindsight else None,
@@ -107,23 +111,43 @@ class Agent:
         )
 
     def update(
-        self, learner: Learner, rollout: Rollout, settings: Settings, micro_batch: int
+        self, learner: Learner, rollout: Rollout, settings: Settings, layout: Layout
     ) -> tuple[Learner, Intrinsic, dict[str, Array]]:
         """Algorithm 1 from the end of a rollout on, for one agent."""
+        learner, rewards, chunks = self.prepare(learner, rollout, settings)
+        learner, report = self.improve(learner, chunks, settings, layout)
+        return learner, rewards, report
+
+    def prepare(
+        self, learner: Learner, rollout: Rollout, settings: Settings
+    ) -> tuple[Learner, Intrinsic, ppo.Chunks]:
+        """Explore, shape the reward, estimate advantages: all that PPO needs."""
         learner, rewards = self.explore(learner, rollout, settings)
         reward = intrinsic.shaped_reward(
             rollout.reward, rewards.novelty, rewards.hindsight, settings
         )
         advantage = self.advantage(rollout, reward, settings)
-        chunks = self.chunks(rollout, advantage, settings)
+        return learner, rewards, self.chunks(rollout, advantage, settings)
+
+    def improve(
+        self, learner: Learner, chunks: ppo.Chunks, settings: Settings, layout: Layout
+    ) -> tuple[Learner, dict[str, Array]]:
+        """Improve the policy and the critic. No other agent can be reached from here."""
         key, shuffle_key = jax.random.split(learner.key)
+        distinct = None
+        if layout.distinct and self.observations:
+            distinct = find_distinct(chunks.obs, self.observations)
         actor, critic, report = ppo.improve(
-            learner.actor, learner.critic, chunks, settings, shuffle_key, micro_batch
+            learner.actor,
+            learner.critic,
+            chunks,
+            settings,
+            shuffle_key,
+            layout.micro_batch,
+            distinct,
         )
-        report["novelty_reward"] = _mean(rewards.novelty, rollout.alive)
-        report["hindsight_reward"] = _mean(rewards.hindsight, rollout.alive)
-        learner = learner._replace(actor=actor, critic=critic, updates=learner.updates + 1, key=key)
-        return learner, rewards, report
+        updates = learner.updates + 1
+        return learner._replace(actor=actor, critic=critic, updates=updates, key=key), report
 
     def explore(
         self, learner: Learner, rollout: Rollout, settings: Settings
@@ -219,8 +243,8 @@ class Agent:
             x = x.reshape(-1, length, *x.shape[1:]).swapaxes(0, 1)
             return x.reshape(length, -1, *x.shape[3:])
 
-        mean = _mean(advantage, rollout.alive)
-        deviation = jnp.sqrt(_mean((advantage - mean) ** 2, rollout.alive))
+        mean = mean_where(advantage, rollout.alive)
+        deviation = jnp.sqrt(mean_where((advantage - mean) ** 2, rollout.alive))
         return ppo.Chunks(
             obs=cut(rollout.obs),
             action=cut(rollout.action),
@@ -252,6 +276,6 @@ def act(
     return action, log_prob, hidden
 
 
-def _mean(x: Array, where: Array) -> Array:
+def mean_where(x: Array, where: Array) -> Array:
     """The mean where there is anything, else 0."""
     return jnp.where(where, x, 0.0).sum() / jnp.maximum(where.sum(), 1)

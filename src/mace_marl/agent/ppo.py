@@ -9,27 +9,10 @@ import optax
 from jax import Array, lax
 
 from mace_marl import shards
+from mace_marl.agent.chunks import Chunks
+from mace_marl.agent.gradient import Distinct, summed_gradient
 from mace_marl.agent.networks import Network, log_policy
 from mace_marl.settings import Settings
-
-
-class Chunks(NamedTuple):
-    """An agent's samples, cut into short stretches of consecutive steps (time first)."""
-
-    obs: Array  # (time, chunks, observation_size)
-    action: Array  # (time, chunks) int32
-    log_prob: Array  # (time, chunks), of the behaviour policy
-    value: Array  # (time, chunks), of the critic at collection
-    advantage: Array  # (time, chunks), normalised
-    target: Array  # (time, chunks), what the critic should have said
-    first: Array  # (time, chunks) bool: an episode begins here
-    available: Array  # (time, chunks, num_actions) bool
-    alive: Array  # (time, chunks) float32: 0 where the agent was dead
-    actor_hidden: Array  # (1, chunks, hidden_size), stored where the chunk begins
-    critic_hidden: Array  # (1, chunks, hidden_size)
-
-    def take(self, which: Array) -> "Chunks":
-        return Chunks(*(x[:, which] for x in self))
 
 
 class Optimised(NamedTuple):
@@ -40,10 +23,14 @@ class Optimised(NamedTuple):
 
 
 def actor_loss(
-    actor: Network, chunks: Chunks, settings: Settings
+    actor: Network, chunks: Chunks, settings: Settings, gates: Array | None = None
 ) -> tuple[Array, dict[str, Array]]:
-    """PPO's clipped surrogate and the entropy bonus, *summed* over living samples."""
-    logits = actor.over_chunk(chunks.obs, chunks.actor_hidden[0], chunks.first)
+    """PPO's clipped surrogate and the entropy bonus, *summed* over living samples.
+
+    `gates`  # (time, chunks, 3·size): `actor.before_memory(chunks.obs)`, where it is known already
+    """
+    gates = actor.before_memory(chunks.obs) if gates is None else gates
+    logits = actor.from_gates(gates, chunks.actor_hidden[0], chunks.first)
     log_probs = log_policy(logits, chunks.available)
     log_prob = jnp.take_along_axis(log_probs, chunks.action[..., None], axis=-1)[..., 0]
     log_ratio = log_prob - chunks.log_prob
@@ -65,10 +52,11 @@ def actor_loss(
 
 
 def critic_loss(
-    critic: Network, chunks: Chunks, settings: Settings
+    critic: Network, chunks: Chunks, settings: Settings, gates: Array | None = None
 ) -> tuple[Array, dict[str, Array]]:
-    """Huber loss of the value, *summed* over living samples."""
-    value = critic.over_chunk(chunks.obs, chunks.critic_hidden[0], chunks.first)[..., 0]
+    """Huber loss of the value, *summed* over living samples; `gates` as in `actor_loss`."""
+    gates = critic.before_memory(chunks.obs) if gates is None else gates
+    value = critic.from_gates(gates, chunks.critic_hidden[0], chunks.first)[..., 0]
     loss = huber(chunks.target - value, settings)
     if settings.value_clip is not None:
         near = chunks.value + jnp.clip(
@@ -86,21 +74,6 @@ def huber(error: Array, settings: Settings) -> Array:
     if settings.huber_defect:
         beyond = jnp.where(error > 0, beyond, 0.0)
     return jnp.where(jnp.abs(error) <= delta, error**2 / 2, beyond)
-
-
-class Sums(NamedTuple):
-    """Sums over some samples; divided by how many of them were alive, they become means."""
-
-    actor: Network  # gradient of its loss
-    critic: Network
-    report: dict[str, Array]
-    living: Array  # ()
-
-
-def gradients(actor: Network, critic: Network, chunks: Chunks, settings: Settings) -> Sums:
-    of_actor, report = eqx.filter_grad(actor_loss, has_aux=True)(actor, chunks, settings)
-    of_critic, more = eqx.filter_grad(critic_loss, has_aux=True)(critic, chunks, settings)
-    return Sums(of_actor, of_critic, report | more, chunks.alive.sum())
 
 
 def init_optimised(network: Network, settings: Settings) -> Optimised:
@@ -130,13 +103,12 @@ def improve(
     settings: Settings,
     key: Array,
     micro_batch: int,
+    distinct: Distinct | None = None,
 ) -> tuple[Optimised, Optimised, dict[str, Array]]:
     """All epochs of one update. Every optimiser step sees one mini-batch: a part of all chunks.
 
-    Its gradient is a sum over shards and, within a shard, over micro-batches of `micro_batch`
-    chunks, small enough that all that is computed for one stays in the processor's cache.
+    Its gradient is a sum over shards, each of which sums its share in micro-batches.
     """
-    num_chunks = chunks.action.shape[1]
 
     def minibatch(
         networks: tuple[Optimised, Optimised], which: Array
@@ -144,18 +116,18 @@ def improve(
         actor, critic = networks
         mine = shards.share(which)
         groups = mine.reshape(-1, min(micro_batch, len(mine)))
-
-        def part(group: Array) -> Sums:
-            return gradients(actor.network, critic.network, chunks.take(group), settings)
-
-        def accumulate(sums: Sums, group: Array) -> tuple[Sums, None]:
-            return jax.tree.map(jnp.add, sums, part(group)), None
-
-        shapes = jax.eval_shape(part, groups[0])
-        nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-        sums = shards.total(lax.scan(accumulate, nothing, groups)[0])
+        of_actor, actor_report = summed_gradient(
+            actor_loss, actor.network, chunks, groups, settings, distinct
+        )
+        of_critic, critic_report = summed_gradient(
+            critic_loss, critic.network, chunks, groups, settings, distinct
+        )
+        living = chunks.alive[:, mine].sum()
+        of_actor, of_critic, report, living = shards.total(
+            (of_actor, of_critic, actor_report | critic_report, living)
+        )
         of_actor, of_critic, report = jax.tree.map(
-            lambda x: x / jnp.maximum(sums.living, 1.0), (sums.actor, sums.critic, sums.report)
+            lambda x: x / jnp.maximum(living, 1.0), (of_actor, of_critic, report)
         )
         actor, actor_norm = _descend(actor, of_actor, settings.actor_learning_rate, settings)
         critic, critic_norm = _descend(critic, of_critic, settings.critic_learning_rate, settings)
@@ -163,7 +135,7 @@ def improve(
         return (actor, critic), report | norms
 
     def epoch(networks: Any, key: Array) -> tuple[Any, dict[str, Array]]:
-        order = jnp.arange(num_chunks)
+        order = jnp.arange(chunks.action.shape[1])
         if settings.minibatches > 1:
             order = jax.random.permutation(key, order)
         return lax.scan(minibatch, networks, order.reshape(settings.minibatches, -1))

@@ -57,10 +57,8 @@ def write_gif(frames: Sequence[np.ndarray], path: Path, frame_seconds: float = 0
     if len({frame.shape for frame in frames}) > 1:
         raise ValueError("all frames of a GIF must have the same size")
     palette = _palette(frames)
-    pictures = (
-        Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE)
-        for frame in frames
-    )
+    nearest = _nearest(frames, palette)
+    pictures = (_indexed(frame, palette, nearest) for frame in frames)
     seconds = [max(frame_seconds, SHORTEST_FRAME_SECONDS)] * (len(frames) - 1)
     with replacing(path) as temporary:
         next(pictures).save(
@@ -73,28 +71,56 @@ def write_gif(frames: Sequence[np.ndarray], path: Path, frame_seconds: float = 0
         )
 
 
-def _palette(frames: Sequence[np.ndarray]) -> Image.Image:
-    """One palette for all frames: without it colours would flicker and files would be larger.
+def _palette(frames: Sequence[np.ndarray]) -> np.ndarray:
+    """The colours for all frames together, so that none flickers  # (at most COLOURS, 3) uint8.
 
-    Half of it are the commonest colours, exactly, so that wide areas stay true; the other half
-    are means of all the rest, so that small things keep theirs.
+    Half of them are the commonest ones, exactly, so that wide areas stay true; the other half are
+    means of all the rest, so that small things keep theirs.
     """
     chosen = np.unique(np.linspace(0, len(frames) - 1, SAMPLED_FRAMES).astype(int))
-    pixels = np.concatenate([frames[index].reshape(-1, 3) for index in chosen]).astype(np.uint32)
-    packed = pixels @ np.array(
-        [1 << 16, 1 << 8, 1], np.uint32
-    )  # one number sorts faster than three
+    packed = np.concatenate([_pack(frames[index]) for index in chosen])
     values, counts = np.unique(packed, return_counts=True)
-    values = values[np.argsort(-counts, kind="stable")]
-    colours = np.stack([values >> 16, values >> 8 & 255, values & 255], axis=1).astype(np.uint8)
-    common, rest = np.split(colours, [COLOURS if len(colours) <= COLOURS else COLOURS // 2])
-    entries = common.ravel().tolist()
-    if len(rest):
-        means = Image.fromarray(rest[None]).quantize(COLOURS - len(common)).getpalette() or []
-        entries += means[: 3 * (COLOURS - len(common))]
-    palette = Image.new("P", (1, 1))
-    palette.putpalette(entries)
-    return palette
+    colours = _unpack(values[np.argsort(-counts, kind="stable")])
+    if len(colours) <= COLOURS:
+        return colours
+    common, rest = np.split(colours, [COLOURS // 2])
+    means = Image.fromarray(rest[None]).quantize(COLOURS - len(common)).convert("RGB")
+    return np.concatenate([common, np.unique(np.asarray(means)[0], axis=0)])
+
+
+def _nearest(frames: Sequence[np.ndarray], palette: np.ndarray) -> np.ndarray:
+    """For every packed colour in the frames its nearest in the palette  # (2²⁴,) uint8.
+
+    Pillow's own `quantize(palette=…)` is not used: it rounds colours before it compares them, and
+    a floor would not even get a colour that is in the palette exactly.
+    """
+    used = np.zeros(1 << 24, bool)
+    for frame in frames:
+        used[_pack(frame)] = True
+    values = np.flatnonzero(used)
+    entries = palette.astype(np.float32)
+    # The square of the distance, without the part that is the same for the whole palette.
+    distances = (entries**2).sum(axis=1) - 2 * _unpack(values).astype(np.float32) @ entries.T
+    nearest = np.zeros(1 << 24, np.uint8)
+    nearest[values] = distances.argmin(axis=1)
+    return nearest
+
+
+def _indexed(frame: np.ndarray, palette: np.ndarray, nearest: np.ndarray) -> Image.Image:
+    picture = Image.fromarray(nearest[_pack(frame)].reshape(frame.shape[:2]))
+    picture.putpalette(palette.tobytes())
+    return picture
+
+
+def _pack(frame: np.ndarray) -> np.ndarray:
+    """Every pixel's colour as one number, which sorts faster than three  # (pixels,) uint32."""
+    red, green, blue = (frame[..., channel].ravel().astype(np.uint32) for channel in range(3))
+    return red << 16 | green << 8 | blue
+
+
+def _unpack(values: np.ndarray) -> np.ndarray:
+    """The opposite of `_pack`  # (values, 3) uint8."""
+    return np.stack([values >> 16, values >> 8, values], axis=1).astype(np.uint8)
 
 
 def play_in_terminal(
@@ -105,12 +131,12 @@ def play_in_terminal(
     Into anything but a terminal (a pipe, a file) they are printed without waiting, a blank line
     between them. `file` is standard output unless given.
     """
-    file = sys.stdout if file is None else file
-    if file.isatty():
-        _redraw(frames, frame_seconds, file)
+    target = sys.stdout if file is None else file
+    if target.isatty():
+        _redraw(frames, frame_seconds, target)
     else:
         for number, frame in enumerate(frames):
-            print(frame if number == 0 else f"\n{frame}", file=file)
+            print(frame if number == 0 else f"\n{frame}", file=target)
 
 
 def _redraw(frames: Iterable[str], frame_seconds: float, file: TextIO) -> None:

@@ -21,7 +21,7 @@ INK = "#1d2129"
 PICTURE_PIXELS = 480  # the longer side of the grid, unless its cells got too small or too large
 SMALLEST_CELL, LARGEST_CELL = 8, 48
 SMOOTHING = 4  # discs are drawn this many times larger and then reduced
-SMALLEST_LETTERS = 7  # pixels; smaller ones could not be read
+SMALLEST_LETTERS = 7.5  # pixels; smaller ones could not be read
 
 # The map file's characters, but a lighter one for the target: agents and switches must stand out.
 CHARACTERS = {
