@@ -8,10 +8,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from jax import Array
 
-from mace_marl.agent import networks
+from mace_marl.agent import ppo
 from mace_marl.agent.encoding import Encoding
 from mace_marl.agent.learner import Agent, Learner
 from mace_marl.agent.networks import Network
@@ -29,7 +28,9 @@ class Sheet(World):
     num_actions = 3
     observation_size = 3
     horizon = 100
-    features = (Feature(3, 0.5), Feature(2, 0.25), Feature(2, 1.0))
+    levels, steps = (3, 2, 2), (0.5, 0.25, 1.0)
+    num_observations = 3 * 2 * 2
+    features = tuple(map(Feature, levels, steps))
     place = (0, 1)
 
     def reset(self, key: Array) -> tuple[Any, Step]:
@@ -40,8 +41,8 @@ class Sheet(World):
 
     def random_obs(self, rng: np.random.Generator, *shape: int) -> np.ndarray:
         """Observations that fit the declaration  # (*shape, observation_size) float32."""
-        columns = [rng.integers(f.levels, size=shape) * f.step for f in self.features]
-        return np.stack(columns, axis=-1).astype(np.float32)
+        levels = rng.integers(self.levels, size=(*shape, self.observation_size))
+        return (levels * self.steps).astype(np.float32)
 
 
 def minipass(horizon: int) -> GridWorld:
@@ -50,10 +51,14 @@ def minipass(horizon: int) -> GridWorld:
 
 
 def random_network(
-    observation_size: int, outputs: int, settings: Settings, rng: np.random.Generator
+    encoding: Encoding | int, outputs: int, settings: Settings, rng: np.random.Generator
 ) -> Network:
-    """A network whose weights *and biases* are random, so that none of them can go untested."""
-    encoding = Encoding((None,) * observation_size)
+    """A network whose weights *and biases* are random, so that none of them can go untested.
+
+    Instead of an encoding, say how many numbers it sees as they are.
+    """
+    if isinstance(encoding, int):
+        encoding = Encoding((None,) * encoding)
     shapes = eqx.filter_eval_shape(
         Network, encoding, outputs, 1.0, settings, jax.eval_shape(lambda: jax.random.key(0))
     )
@@ -66,20 +71,23 @@ def randomised(tree: Tree, rng: np.random.Generator) -> Tree:
 
 
 def random_learners(agent: Agent, settings: Settings, seed: int = 0) -> Learner:
-    """Learners of all agents, stacked, with random networks.
+    """Learners of all agents, stacked, with random networks."""
 
-    Orthogonal matrices take seconds to compile and are tested elsewhere.
-    """
-    rng = np.random.default_rng(seed)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(networks, "orthogonal", lambda key, rows, columns: jnp.zeros((rows, columns)))
-        learner = agent.init(settings, jax.random.key(seed))
-    keys = jax.random.split(jax.random.key(seed), agent.num_agents)
-    stacked = jax.tree.map(
-        lambda x: jnp.broadcast_to(x, (agent.num_agents, *x.shape)), learner._replace(key=keys[0])
-    )
-    return stacked._replace(
-        actor=stacked.actor._replace(network=randomised(stacked.actor.network, rng)),
-        critic=stacked.critic._replace(network=randomised(stacked.critic.network, rng)),
-        key=keys,
+    def init(key: Array) -> Learner:
+        return jax.vmap(lambda key: agent.init(settings, key))(
+            jax.random.split(key, agent.num_agents)
+        )
+
+    key, rng = jax.random.key(seed), np.random.default_rng(seed)
+    shapes = jax.eval_shape(init, key)
+
+    def optimised(network: Network) -> ppo.Optimised:
+        return jax.vmap(lambda network: ppo.init_optimised(network, settings))(
+            randomised(network, rng)
+        )
+
+    # Orthogonal networks take seconds to compile and are tested elsewhere: here they are dropped.
+    rest = jax.jit(lambda key: init(key)._replace(actor=None, critic=None))(key)
+    return rest._replace(
+        actor=optimised(shapes.actor.network), critic=optimised(shapes.critic.network)
     )

@@ -36,6 +36,7 @@ def train(
     steps: int | None = None,
     run_dir: str | Path | None = None,
     checkpoint_every: float = 60.0,
+    devices: int | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> "Run":
@@ -50,6 +51,7 @@ def train(
         steps=steps,
         run_dir=run_dir,
         checkpoint_every=checkpoint_every,
+        devices=devices,
         progress=progress,
         overrides=settings,
     )

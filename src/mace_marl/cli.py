@@ -51,6 +51,8 @@ class Train:
     """A directory for the run; unset for a new one under runs/."""
     checkpoint_every: float = 60.0
     """At most this many seconds between checkpoints."""
+    devices: int | None = None
+    """Devices to share the work; unset for what suits this machine."""
 
     def __call__(self) -> None:
         from mace_marl.runs import start
@@ -65,6 +67,7 @@ class Train:
             steps=self.steps,
             run_dir=self.run_dir,
             checkpoint_every=self.checkpoint_every,
+            devices=self.devices,
             progress=True,
             overrides={name: value for name, value in chosen.items() if value is not None},
         )

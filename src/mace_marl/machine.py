@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
+from mace_marl.errors import UserError
 from mace_marl.settings import Settings
 
 MICRO_BATCH = 120  # chunks whose activations fit a CPU core's cache (docs/performance.md)
@@ -47,15 +48,23 @@ def start_jax(cpu_devices: int) -> int:
     return jax.device_count()
 
 
-def choose_layout(settings: Settings) -> Layout:
-    """The fastest layout for these settings on this machine."""
+def choose_layout(settings: Settings, devices: int | None = None) -> Layout:
+    """The fastest layout for these settings on this machine, or on as many devices as asked for."""
     import jax
 
-    available = start_jax(cores())
     chunks = settings.steps_per_update // settings.chunk_length // settings.minibatches
-    devices = max(
+    if devices is not None and devices < 1:
+        raise UserError(f"devices must be at least 1, not {devices}.")
+    available = start_jax(devices or cores())
+    possible = [
         n for n in range(1, available + 1) if settings.num_envs % n == 0 and chunks % n == 0
-    )
+    ]
+    if devices is not None and devices not in possible:
+        raise UserError(
+            f"{devices} devices cannot share {settings.num_envs} environments and mini-batches of"
+            f" {chunks} chunks; possible here: {', '.join(map(str, possible))}."
+        )
+    devices = devices or possible[-1]
     share = chunks // devices
     if jax.default_backend() != "cpu":  # an accelerator wants everything at once
         return Layout(devices, share, in_turn=False)

@@ -103,7 +103,7 @@ def task_settings(task: Task, preset: str) -> Settings:
 
 
 def make_world(name: str, map: str = "") -> "World":
-    """The world of a task; a run passes the map it was started with, so as not to depend on files."""
+    """The world of a task; a run passes the map it was started with, and needs no file."""
     if map:
         from mace_marl.envs.gridworld import GridWorld, parse_map
 
@@ -112,22 +112,23 @@ def make_world(name: str, map: str = "") -> "World":
 
 
 def _import_world(name: str) -> "World":
-    """`module:name`, where name is a World, or makes one when called without arguments."""
+    """`module:name`, where name is a World, or a subclass made without arguments."""
     from mace_marl.envs.api import World
 
     module_name, _, attribute = name.partition(":")
     try:
         found = getattr(importlib.import_module(module_name), attribute)
-    except ModuleNotFoundError as error:
+    except (ModuleNotFoundError, ValueError) as error:
         raise UserError(
-            f"task '{name}': module '{error.name}' cannot be found; is it on PYTHONPATH?"
+            f"task '{name}' cannot be imported ({error}); is its directory on PYTHONPATH?"
         ) from None
     except AttributeError:
         raise UserError(f"task '{name}': module '{module_name}' has no '{attribute}'.") from None
-    world = found() if callable(found) else found
+    world = found() if isinstance(found, type) and issubclass(found, World) else found
     if not isinstance(world, World):
         raise UserError(
-            f"task '{name}': '{attribute}' is no mace_marl.envs.World (docs/worlds.md)."
+            f"task '{name}': '{attribute}' is neither a mace_marl.envs.World nor a subclass of it"
+            " (docs/worlds.md)."
         )
     return world
 

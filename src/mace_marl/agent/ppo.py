@@ -88,7 +88,7 @@ def _descend(
     optimised: Optimised, gradient: Network, learning_rate: Array | float, settings: Settings
 ) -> tuple[Optimised, Array]:
     """One step of Adam along the gradient, clipped by its own norm; returns that norm too."""
-    norm = optax.global_norm(gradient)
+    norm = optax.tree.norm(gradient)
     scale = jnp.minimum(1.0, settings.max_grad_norm / (norm + 1e-6))
     clipped = jax.tree.map(lambda g: g * scale, gradient)
     direction, adam = _adam(settings).update(clipped, optimised.adam)

@@ -168,6 +168,7 @@ def reward_maps(
     reward, visits. `shape` is (height, width); `walls` and `doors` are of that shape, doors with
     0 where there is none. `switches` are (row, column) by name.
     """
+    sums = np.asarray(sums, np.float64)
     num_agents, _, places = sums.shape
     height, width = shape
     if sums.shape[1] != 3 or places != height * width:

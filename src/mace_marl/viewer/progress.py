@@ -36,8 +36,8 @@ class Progress:
         if self._wanted:
             config = self._config
             say(
-                f"{config.method.name} on {config.task}, preset {config.preset}, seed {config.seed}:"
-                f" {config.updates} updates of {config.settings.steps_per_update:,} steps"
+                f"{config.method.name} on {config.task}, preset {config.preset},"
+                f" seed {config.seed}: {config.updates} updates of {config.settings.steps_per_update:,} steps"
                 f" on {config.layout.devices} device(s); compiling …"
             )
         if self._wanted and console.is_terminal:

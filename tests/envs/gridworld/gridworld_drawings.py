@@ -23,7 +23,11 @@ class Drawing:
         switches = "".join(f"{letter} = {list(doors)}\n" for letter, doors in self.opens.items())
         starts = [list(start) for start in self.starts]
         drawn = "\n".join(self.rows)
-        return f'horizon = {horizon}\nstarts = {starts}\ngrid = """\n{drawn}\n"""\n[switches]\n{switches}'
+        return (
+            f"horizon = {horizon}\nstarts = {starts}\n"
+            f'grid = """\n{drawn}\n"""\n'
+            f"[switches]\n{switches}"
+        )
 
     def layout(self, horizon: int = 20) -> Layout:
         """The same map as plain data, read without the package's help."""
@@ -48,39 +52,38 @@ class Drawing:
                 if character.isalpha()
             ),
             target=frozenset(
-                cell
-                for cell, character in drawn.items()
-                if character == "*" or character.isupper()
+                cell for cell, character in drawn.items() if character == "*" or character.isupper()
             ),
         )
 
 
 @st.composite
-def drawings(
-    draw: st.DrawFn, max_height: int = 4, max_width: int = 5, max_agents: int = 2
-) -> Drawing:
-    """Random maps with up to two doors and three switches; some cannot be solved."""
-    height = draw(st.integers(1, max_height))
-    width = draw(st.integers(2, max_width))
-    size = height * width
-    cells = draw(st.lists(st.sampled_from("#...*12"), min_size=size, max_size=size))
-    floor = [index for index in range(size) if cells[index] in ".*"]
-    letters = "abc"[: draw(st.integers(0, min(3, len(floor))))]
-    places = draw(st.permutations(floor))[: len(letters)]
-    drawn_doors = sorted({int(character) for character in cells if character in "12"})
-    # Doors are numbered without gaps, and a switch must open one.
-    if drawn_doors == [2]:
+def drawings(draw: st.DrawFn, max_agents: int = 2) -> Drawing:
+    """Random maps of up to 4×5 cells with up to two doors and three switches.
+
+    Half of them are corridors with walls between: there agents meet only through doors. Many maps
+    cannot be solved.
+    """
+    height, width = draw(st.integers(1, 4)), draw(st.integers(2, 5))
+    corridors = draw(st.booleans())
+    cells: list[str] = []
+    for row in range(height):
+        kinds = "####.12" if corridors and row % 2 else "#...*12"
+        cells += draw(st.lists(st.sampled_from(kinds), min_size=width, max_size=width))
+    cells[draw(st.integers(0, len(cells) - 1))] = draw(st.sampled_from(".*"))
+    if "1" not in cells:  # doors are numbered without gaps
         cells = ["1" if character == "2" else character for character in cells]
-        drawn_doors = [1]
-    opens = {}
-    if drawn_doors:
-        for letter, place in zip(letters, places, strict=True):
+    doors = sorted({int(character) for character in cells if character in "12"})
+    floor = [index for index, character in enumerate(cells) if character in ".*"]
+
+    opens: dict[str, tuple[int, ...]] = {}
+    if doors:
+        places = draw(st.lists(st.sampled_from(floor), max_size=3, unique=True))
+        for letter, place in zip("abc", places, strict=False):
             cells[place] = letter.upper() if cells[place] == "*" else letter
-            doors = draw(st.lists(st.sampled_from(drawn_doors), min_size=1, unique=True))
-            opens[letter] = tuple(doors)
-    if not floor:
-        cells[0], floor = ".", [0]
+            opens[letter] = tuple(draw(st.lists(st.sampled_from(doors), min_size=1, unique=True)))
+
     agents = draw(st.integers(1, max_agents))
-    starts = [divmod(draw(st.sampled_from(floor)), width) for _ in range(agents)]
-    rows = ["".join(cells[row * width : (row + 1) * width]) for row in range(height)]
-    return Drawing(tuple(rows), opens, tuple(starts))
+    starts = tuple(divmod(draw(st.sampled_from(floor)), width) for _ in range(agents))
+    rows = ("".join(cells[row * width : (row + 1) * width]) for row in range(height))
+    return Drawing(tuple(rows), opens, starts)

@@ -145,9 +145,7 @@ def _thirty_by_thirty(
         doorways=doorways,
         switches=switches,
         target=frozenset(
-            cell
-            for cell in grid
-            if in_target(*cell) and cell not in solid and cell not in doorways
+            cell for cell in grid if in_target(*cell) and cell not in solid and cell not in doorways
         ),
     )
 

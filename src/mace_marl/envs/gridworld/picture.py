@@ -33,7 +33,7 @@ CHARACTERS = {
     "open": "' ",
 }
 CROWD = "++"  # more agents on one cell than fit into two characters
-LEGEND = "# wall   . floor   : target   | = shut door   ' open door   a switch   A occupied"
+LEGEND = "# wall  . floor  : target  | = shut door  ' open door  a switch  A occupied"
 ANSI = {
     "floor": "\x1b[90m",
     "target": "\x1b[32m",

@@ -1,0 +1,5 @@
+"""`python -m mace_marl` is the command `mace`."""
+
+from mace_marl.cli import main
+
+main()

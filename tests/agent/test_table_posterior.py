@@ -1,0 +1,124 @@
+"""The table posterior p̂(a | o, z) = n(a, o, z) / n(o, z), against dictionaries."""
+
+import math
+from collections import Counter, deque
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from samples import Sheet
+
+from mace_marl.agent.posterior import TablePosterior
+from mace_marl.envs.api import Feature
+from mace_marl.errors import UserError
+
+WINDOW, STEPS, ENVS, BINS = 3, 5, 4, 4
+
+
+@pytest.mark.parametrize("sampled_share", [1.0, 0.6])
+def test_log_posteriors_equal_dictionaries(sampled_share: float) -> None:
+    """Over more rollouts than the window holds, with and without samples left out."""
+    rng = np.random.default_rng(1)
+    world = Sheet()
+    posterior = TablePosterior.of(world, BINS)
+    window = posterior.init(WINDOW, STEPS * ENVS)
+    update, count = jax.jit(posterior.update), jax.jit(posterior.counts)
+    rollouts: deque[Counter[tuple[int, bytes, int]]] = deque(maxlen=WINDOW)
+    for _ in range(3 * WINDOW):
+        obs = world.random_obs(rng, STEPS, ENVS)
+        obs[..., 0] = 0.5  # few different observations, so that they repeat
+        action = rng.integers(world.num_actions, size=(STEPS, ENVS))
+        z_bin = rng.integers(BINS, size=(STEPS, ENVS))
+        sampled = rng.random((STEPS, ENVS)) < sampled_share
+        window, log_posterior = update(
+            window,
+            jnp.asarray(obs),
+            jnp.asarray(action, jnp.int32),
+            jnp.asarray(z_bin, jnp.int32),
+            jnp.asarray(sampled),
+        )
+
+        samples = {
+            (t, e): (int(action[t, e]), obs[t, e].tobytes(), int(z_bin[t, e]))
+            for t in range(STEPS)
+            for e in range(ENVS)
+        }
+        rollouts.append(Counter(sample for at, sample in samples.items() if sampled[at]))
+        table = sum(rollouts, Counter[tuple[int, bytes, int]]())
+        counts = np.asarray(count(window))
+        assert sorted(counts[counts > 0].tolist()) == sorted(table.values())
+        log_posterior = np.asarray(log_posterior)
+        for (t, e), (a, o, z) in samples.items():
+            if sampled[t, e]:
+                same_o_and_z = sum(n for (_, *key), n in table.items() if key == [o, z])
+                wanted = math.log(table[a, o, z] / same_o_and_z)
+                assert_allclose(log_posterior[t, e], wanted, rtol=1e-5, atol=1e-6)
+        assert np.isfinite(log_posterior).all()
+
+
+def posterior_and_counts(
+    actions: list[int], z_bins: list[int], sampled: list[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """p̂ of samples that all have the same observation (number 7), and n(a, o, z), flat."""
+    posterior = TablePosterior.of(Sheet(), BINS)
+    obs = jnp.array([0.5, 0.25, 1.0])  # levels 1 of 3, 1 of 2, 1 of 2
+    window, log_posterior = jax.jit(posterior.update)(
+        posterior.init(1, len(actions)),
+        jnp.broadcast_to(obs, (len(actions), 1, 3)),
+        jnp.array(actions)[:, None],
+        jnp.array(z_bins)[:, None],
+        jnp.array(sampled, bool)[:, None],
+    )
+    return np.exp(log_posterior[:, 0]), np.asarray(posterior.counts(window))
+
+
+def test_by_hand() -> None:
+    """With z = 0, action 1 was taken three times of four; with z = 2, action 1 the one time."""
+    p, _ = posterior_and_counts([1, 1, 1, 0, 1], [0, 0, 0, 0, 2], [1] * 5)
+    assert_allclose(p, [3 / 4, 3 / 4, 3 / 4, 1 / 4, 1], rtol=1e-6)
+
+
+def test_a_sample_left_out_counts_for_nobody() -> None:
+    p, counts = posterior_and_counts([1, 1, 0, 2, 2], [0, 0, 0, 1, 1], [1, 1, 0, 1, 1])
+    assert_allclose(p[:2], [1, 1], rtol=1e-6)
+    assert counts.sum() == 4
+
+
+def test_counts_lie_by_observation_then_bin_then_action() -> None:
+    """So that all actions of one (o, z) are neighbours."""
+    _, counts = posterior_and_counts([2, 2, 0, 1, 1], [3, 3, 1, 1, 1], [1] * 5)
+    table = np.zeros((Sheet.num_observations, BINS, Sheet.num_actions))
+    table[7, 3, 2], table[7, 1, 0], table[7, 1, 1] = 2, 1, 2
+    assert_allclose(counts.reshape(table.shape), table)
+
+
+def test_a_window_of_one_forgets_at_once() -> None:
+    posterior = TablePosterior.of(Sheet(), BINS)
+    update, window = jax.jit(posterior.update), posterior.init(1, 1)
+    for action in (0, 1, 2):
+        window, log_posterior = update(
+            window,
+            jnp.zeros((1, 1, 3)),
+            jnp.full((1, 1), action),
+            jnp.zeros((1, 1), jnp.int32),
+            jnp.ones((1, 1), bool),
+        )
+        assert_allclose(log_posterior, 0.0, atol=1e-7)
+
+
+def test_a_world_with_continuous_observations_is_refused() -> None:
+    class Continuous(Sheet):
+        features = (Feature(3, 0.5), None, Feature(2, 1.0))
+
+    with pytest.raises(UserError, match="discrete"):
+        TablePosterior.of(Continuous(), BINS)
+
+
+def test_a_table_that_would_not_fit_is_refused() -> None:
+    class Huge(Sheet):
+        features = (Feature(5000, 1.0), Feature(5000, 1.0), Feature(2, 1.0))
+
+    with pytest.raises(UserError, match="too large"):
+        TablePosterior.of(Huge(), BINS)
