@@ -5,7 +5,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional, arg, subcommand
@@ -20,15 +20,18 @@ def _help(entry: "dataclasses.Field[Any]") -> str:
     return f"{entry.metadata['help']} ({shown})"
 
 
-# All settings as options, unset by default: what is not set comes from the preset and the task.
-Overrides: Any = dataclasses.make_dataclass(
-    "Overrides",
-    [
-        (entry.name, Annotated[entry.type | None, arg(help=_help(entry))], None)  # pyright: ignore[reportOperatorIssue]
-        for entry in dataclasses.fields(Settings)
-    ],
-    frozen=True,
-)
+if TYPE_CHECKING:
+    Overrides = Settings
+else:
+    # All settings as options, unset by default: then preset and task decide.
+    Overrides = dataclasses.make_dataclass(
+        "Overrides",
+        [
+            (entry.name, Annotated[entry.type | None, arg(help=_help(entry))], None)
+            for entry in dataclasses.fields(Settings)
+        ],
+        frozen=True,
+    )
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class Stage(NamedTuple):
 class Episodes(NamedTuple):
     """Sums over the episodes that ended."""
 
-    count: Array  # () int32
+    ended: Array  # () int32: how many
     successes: Array  # () int32
     returns: Array  # ()
     lengths: Array  # () int32
@@ -100,7 +100,7 @@ def collect(
         episode_length = stage.episode_length + 1
         successes = jax.vmap(world.success)(after) & ended
         episodes = Episodes(
-            episodes.count + ended.sum(),
+            episodes.ended + ended.sum(),
             episodes.successes + successes.sum(),
             episodes.returns + jnp.where(ended, episode_return, 0.0).sum(),
             episodes.lengths + jnp.where(ended, episode_length, 0).sum(),

@@ -83,13 +83,13 @@ class Trainer:
         stage, own_part, episodes = rollout.collect(
             self.world, state.learners, state.stage, settings
         )
-        whole = _join_shards(own_part)
+        rollouts = agents_first(_join_shards(own_part))
         learners, rewards, chunks = jax.vmap(
-            self.agent.prepare, in_axes=(0, AGENT_AXIS, None), axis_name=channel.AXIS
-        )(state.learners, whole, settings)
+            self.agent.prepare, in_axes=(0, 0, None), axis_name=channel.AXIS
+        )(state.learners, rollouts, settings)
         learners, report = self._improve_each(learners, chunks, settings)
-        places = jax.vmap(partial(_by_place, self.places), in_axes=(AGENT_AXIS, 0))(whole, rewards)
-        means = jax.vmap(_mean_rewards, in_axes=(AGENT_AXIS, 0))(whole, rewards)
+        places = jax.vmap(partial(_by_place, self.places))(rollouts, rewards)
+        means = jax.vmap(_mean_rewards)(rollouts, rewards)
         return TrainState(learners, stage), Report(shards.total(episodes), report | means, places)
 
     def _improve_each(
@@ -107,6 +107,11 @@ class Trainer:
         """The program of one agent, over the axis `channel.AXIS`: all it does after collecting."""
         return self.agent.update(learner, rollout, settings, self.layout)
 
+    def _collect_all(self, state: TrainState) -> Rollout:
+        """All agents' rollouts on one device, for their shapes."""
+        _, whole, _ = rollout.collect(self.world, state.learners, state.stage, self.settings)
+        return agents_first(whole)
+
     @property
     def places_shape(self) -> tuple[int, int, int]:
         return self.world.num_agents, 3, self.places.size if self.places else 0
@@ -114,27 +119,24 @@ class Trainer:
     def floats_sent(self) -> float:
         """Floats that cross from one agent to the others per step, read off the program's trace."""
         state = jax.eval_shape(self.init_state, self.settings, jax.random.key(0))
-        trace = jax.eval_shape(
-            lambda state: rollout.collect(self.world, state.learners, state.stage, self.settings)[
-                1
-            ],
-            state,
-        )
-        one_learner = jax.tree.map(lambda x: _without(x, 0), state.learners)
-        one_rollout = Rollout(
-            *(_without(x, axis) for x, axis in zip(trace, AGENT_AXIS, strict=True))
-        )
+        rollouts = jax.eval_shape(self._collect_all, state)
+        one_learner, one_rollout = jax.tree.map(_of_one_agent, (state.learners, rollouts))
         crossings = channel.traffic(
             self.agent_update, self.world.num_agents, one_learner, one_rollout, self.settings
         )
         return sum(crossing.bytes for crossing in crossings) / 4 / self.settings.steps_per_update
 
 
-AGENT_AXIS = Rollout(*[2] * len(Rollout._fields))._replace(last_obs=1, last_value=1)
+def agents_first(rollout: Rollout) -> Rollout:
+    """Each agent's own rollout, one after the other  # (num_agents, t, e, …)."""
+    axis = {"last_obs": 1, "last_value": 1}  # of the agents; else it is the third
+    return Rollout(
+        **{name: jnp.moveaxis(x, axis.get(name, 2), 0) for name, x in rollout._asdict().items()}
+    )
 
 
-def _without(x: Any, axis: int) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(x.shape[:axis] + x.shape[axis + 1 :], x.dtype)
+def _of_one_agent(stacked: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(stacked.shape[1:], stacked.dtype)
 
 
 def _join_shards(part: Rollout) -> Rollout:

@@ -157,27 +157,30 @@ def norm(arrays: list[np.ndarray]) -> float:
     return math.sqrt(sum((x**2).sum() for x in arrays))
 
 
-class PlainAdam:
-    """Adam as in its paper, on a gradient clipped by its norm."""
-
-    def __init__(self, network: PlainNetwork, learning_rate: float, settings: Settings) -> None:
-        self.network = network
-        self.learning_rate = learning_rate
-        self.settings = settings
-        self.mean = [np.zeros_like(x) for x in network.parameters]
-        self.square = [np.zeros_like(x) for x in network.parameters]
-        self.steps = 0
-
-    def descend(self, gradient: list[np.ndarray]) -> None:
-        self.steps += 1
-        scale = min(1.0, self.settings.max_grad_norm / norm(gradient))
-        for i, parameter in enumerate(self.network.parameters):
+def plain_improvement(
+    loss: PlainLoss,
+    network: PlainNetwork,
+    learning_rate: float,
+    chunks: Chunks,
+    settings: Settings,
+) -> tuple[PlainNetwork, list[float]]:
+    """Adam as in its paper, on the mean gradient, clipped; also the norms before clipping."""
+    network = PlainNetwork(network.activation, *(x.copy() for x in network.parameters))
+    mean = [np.zeros_like(x) for x in network.parameters]
+    square = [np.zeros_like(x) for x in network.parameters]
+    living = float(chunks.alive.sum())
+    norms = []
+    for step in range(1, settings.epochs + 1):
+        gradient = [x / living for x in plain_gradient(loss, network, chunks, settings)]
+        norms.append(norm(gradient))
+        scale = min(1.0, settings.max_grad_norm / norms[-1])
+        for i, parameter in enumerate(network.parameters):
             g = gradient[i] * scale
-            self.mean[i] = 0.9 * self.mean[i] + 0.1 * g
-            self.square[i] = 0.999 * self.square[i] + 0.001 * g**2
-            mean = self.mean[i] / (1 - 0.9**self.steps)
-            square = self.square[i] / (1 - 0.999**self.steps)
-            parameter -= self.learning_rate * mean / (np.sqrt(square) + self.settings.adam_epsilon)
+            mean[i] = 0.9 * mean[i] + 0.1 * g
+            square[i] = 0.999 * square[i] + 0.001 * g**2
+            size = np.sqrt(square[i] / (1 - 0.999**step)) + settings.adam_epsilon
+            parameter -= learning_rate * mean[i] / (1 - 0.9**step) / size
+    return network, norms
 
 
 # Losses
@@ -269,12 +272,20 @@ def test_critic_gradient_equals_finite_differences(variant: dict[str, Any]) -> N
 # Improvement
 
 
-@partial(jax.jit, static_argnames=("micro_batch", "num_shards"))
+Improved = tuple[Network, Network, dict[str, jax.Array]]
+
+
 def improve(
     sample: Sample, settings: Settings, key: int = 0, micro_batch: int = 6, num_shards: int = 1
-) -> tuple[Network, Network, dict[str, jax.Array]]:
+) -> Improved:
     """The networks after `ppo.improve`, run on so many shards, and its report."""
+    return jitted_improve(sample, settings, key, micro_batch, num_shards)
 
+
+@partial(jax.jit, static_argnames=("micro_batch", "num_shards"))
+def jitted_improve(
+    sample: Sample, settings: Settings, key: int, micro_batch: int, num_shards: int
+) -> Improved:
     def on_shard(_: jax.Array) -> tuple[Optimised, Optimised, dict[str, jax.Array]]:
         return ppo.improve(
             ppo.init_optimised(sample.actor, settings),
@@ -319,37 +330,17 @@ def test_improvement_equals_plain_adam(
     if wild:
         sample = sample.but(**{wild: 10 * getattr(sample.chunks, wild)})
     actor, critic, report = improve(sample, settings)
-
-    living = float(sample.chunks.alive.sum())
-    for name, loss, before, after, learning_rate, is_clipped in (
-        ("actor", plain_actor_loss, sample.actor, actor, settings.actor_learning_rate, clipped[0]),
-        (
-            "critic",
-            plain_critic_loss,
-            sample.critic,
-            critic,
-            settings.critic_learning_rate,
-            clipped[1],
-        ),
+    for name, loss, before, after, is_clipped in (
+        ("actor", plain_actor_loss, sample.actor, actor, clipped[0]),
+        ("critic", plain_critic_loss, sample.critic, critic, clipped[1]),
     ):
-        adam = PlainAdam(PlainNetwork.of(before), learning_rate, settings)
-        norms = []
-        for _ in range(settings.epochs):
-            summed = plain_gradient(loss, adam.network, sample.chunks, settings)
-            gradient = [x / living for x in summed]
-            norms.append(norm(gradient))
-            adam.descend(gradient)
+        start = PlainNetwork.of(before)
+        learning_rate = getattr(settings, f"{name}_learning_rate")
+        end, norms = plain_improvement(loss, start, learning_rate, sample.chunks, settings)
         assert all((x > settings.max_grad_norm) == is_clipped for x in norms)
         assert_allclose(report[f"{name}_grad_norm"], np.mean(norms), rtol=1e-3)
-        moved = norm(
-            [
-                x - y
-                for x, y in zip(
-                    adam.network.parameters, PlainNetwork.of(before).parameters, strict=True
-                )
-            ]
-        )
-        assert_close(after, adam.network, atol=2e-3 * moved)
+        distance = norm(list(map(np.subtract, end.parameters, start.parameters)))
+        assert_close(after, end, atol=2e-3 * distance)
 
 
 @pytest.mark.parametrize("minibatches", [1, 3])
@@ -358,7 +349,7 @@ def test_layout_changes_rounding_only(minibatches: int) -> None:
     sample = make_sample()
     settings = TWICE.override({**SIZE_MATTERS, "minibatches": minibatches})
     actor, critic, report = improve(sample, settings)
-    layouts = [(1, 1), (2, 1), (1, 2)] if minibatches == 1 else [(1, 2)]
+    layouts = [(2, 1), (1, 2)] if minibatches == 1 else [(1, 2)]
     for micro_batch, num_shards in layouts:
         other = improve(sample, settings, micro_batch=micro_batch, num_shards=num_shards)
         assert_close(other[0], actor, atol=1e-5)

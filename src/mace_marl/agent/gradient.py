@@ -30,7 +30,7 @@ class Distinct(NamedTuple):
     """The distinct observations among an agent's samples."""
 
     obs: Array  # (blocks, BLOCK, observation_size): each once, then whatever
-    count: Array  # () int32: how many there are
+    size: Array  # () int32: how many there are
     row: Array  # (time, chunks) int32: which of them each sample is
 
 
@@ -128,7 +128,7 @@ def _pull_back(network: Network, distinct: Distinct, d_gates: Array) -> Network:
 
 
 def _blocks(distinct: Distinct) -> Array:
-    return (distinct.count + BLOCK - 1) // BLOCK
+    return (distinct.size + BLOCK - 1) // BLOCK
 
 
 def _zeros(like: Any) -> Any:

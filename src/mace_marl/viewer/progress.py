@@ -37,7 +37,8 @@ class Progress:
             config = self._config
             say(
                 f"{config.method.name} on {config.task}, preset {config.preset},"
-                f" seed {config.seed}: {config.updates} updates of {config.settings.steps_per_update:,} steps"
+                f" seed {config.seed}: {config.updates} updates of"
+                f" {config.settings.steps_per_update:,} steps"
                 f" on {config.layout.devices} device(s); compiling …"
             )
         if self._wanted and console.is_terminal:
