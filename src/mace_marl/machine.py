@@ -42,7 +42,7 @@ def start_jax(cpu_devices: int) -> int:
 
     with contextlib.suppress(RuntimeError):
         jax.config.update("jax_num_cpu_devices", cpu_devices)
-    if jax.config.read("jax_compilation_cache_dir") is None:
+    if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         jax.config.update("jax_compilation_cache_dir", str(cache / "mace-marl" / "jax"))
     return jax.device_count()
