@@ -1,8 +1,9 @@
 """Things to test with: random networks and learners, small worlds."""
 
 from dataclasses import replace
+from functools import cache
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -17,8 +18,6 @@ from mace_marl.agent.networks import Network
 from mace_marl.envs.api import Feature, Step, World
 from mace_marl.envs.gridworld import GridWorld, parse_map
 from mace_marl.settings import Settings
-
-Tree = TypeVar("Tree")
 
 
 class Sheet(World):
@@ -51,7 +50,11 @@ def minipass(horizon: int) -> GridWorld:
 
 
 def random_network(
-    encoding: Encoding | int, outputs: int, settings: Settings, rng: np.random.Generator
+    encoding: Encoding | int,
+    outputs: int,
+    settings: Settings,
+    rng: np.random.Generator,
+    stack: tuple[int, ...] = (),
 ) -> Network:
     """A network whose weights *and biases* are random, so that none of them can go untested.
 
@@ -59,35 +62,35 @@ def random_network(
     """
     if isinstance(encoding, int):
         encoding = Encoding((None,) * encoding)
-    shapes = eqx.filter_eval_shape(
+    shapes = _network_shapes(encoding, outputs, settings)
+    return jax.tree.map(
+        lambda x: jnp.asarray(rng.normal(0, 0.5, stack + x.shape), jnp.float32), shapes
+    )
+
+
+@cache
+def _network_shapes(encoding: Encoding, outputs: int, settings: Settings) -> Network:
+    return eqx.filter_eval_shape(
         Network, encoding, outputs, 1.0, settings, jax.eval_shape(lambda: jax.random.key(0))
     )
-    return randomised(shapes, rng)
 
 
-def randomised(tree: Tree, rng: np.random.Generator) -> Tree:
-    """The same tree with other numbers."""
-    return jax.tree.map(lambda x: jnp.asarray(rng.normal(0, 0.5, x.shape), jnp.float32), tree)
+def blank_learners(agent: Agent, settings: Settings, seed: int = 0) -> Learner:
+    """Learners of all agents, stacked, without networks: those take seconds to initialise."""
+    keys = jax.random.split(jax.random.key(seed), agent.num_agents)
+    return jax.jit(
+        jax.vmap(lambda key: agent.init(settings, key)._replace(actor=None, critic=None))
+    )(keys)
 
 
 def random_learners(agent: Agent, settings: Settings, seed: int = 0) -> Learner:
     """Learners of all agents, stacked, with random networks."""
+    rng = np.random.default_rng(seed)
+    init = jax.jit(jax.vmap(lambda network: ppo.init_optimised(network, settings)))
 
-    def init(key: Array) -> Learner:
-        return jax.vmap(lambda key: agent.init(settings, key))(
-            jax.random.split(key, agent.num_agents)
-        )
+    def optimised(outputs: int) -> ppo.Optimised:
+        return init(random_network(agent.encoding, outputs, settings, rng, (agent.num_agents,)))
 
-    key, rng = jax.random.key(seed), np.random.default_rng(seed)
-    shapes = jax.eval_shape(init, key)
-
-    def optimised(network: Network) -> ppo.Optimised:
-        return jax.vmap(lambda network: ppo.init_optimised(network, settings))(
-            randomised(network, rng)
-        )
-
-    # Orthogonal networks take seconds to compile and are tested elsewhere: here they are dropped.
-    rest = jax.jit(lambda key: init(key)._replace(actor=None, critic=None))(key)
-    return rest._replace(
-        actor=optimised(shapes.actor.network), critic=optimised(shapes.critic.network)
+    return blank_learners(agent, settings, seed)._replace(
+        actor=optimised(agent.num_actions), critic=optimised(1)
     )

@@ -50,6 +50,8 @@ class Train:
     """The same seed on the same device layout gives the same run, bit for bit."""
     steps: int | None = None
     """Environment steps, rounded up to whole updates; unset for the task's budget."""
+    until_success: float | None = None
+    """End sooner, once this share of the last 1,000 training episodes succeeds."""
     run_dir: Path | None = None
     """A directory for the run; unset for a new one under runs/."""
     checkpoint_every: float = 60.0
@@ -68,6 +70,7 @@ class Train:
             preset=self.preset,
             seed=self.seed,
             steps=self.steps,
+            until_success=self.until_success,
             run_dir=self.run_dir,
             checkpoint_every=self.checkpoint_every,
             devices=self.devices,

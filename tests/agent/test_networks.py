@@ -116,30 +116,31 @@ def test_orthogonal_matrices_are_spread_evenly() -> None:
     assert_allclose(np.mean(matrices**2, axis=0), np.full((3, 3), 1 / 3), atol=0.04)
 
 
-@pytest.mark.parametrize(("activation", "gain"), [("relu", 2**0.5), ("tanh", 5 / 3)])
-def test_initial_gains_and_biases(activation: str, gain: float) -> None:
+@pytest.mark.parametrize(
+    ("activation", "gain", "head"), [("relu", 2**0.5, "actor"), ("tanh", 5 / 3, "critic")]
+)
+def test_initial_gains_and_biases(activation: str, gain: float, head: str) -> None:
     settings = Settings().override({"hidden_size": SIZE, "activation": activation})
     encoding = Encoding((None,) * INPUTS)
-    actor, critic = jax.jit(
-        lambda key: (
-            networks.make_actor(encoding, OUTPUTS, settings, key),
-            networks.make_critic(encoding, settings, jax.random.fold_in(key, 1)),
-        )
-    )(jax.random.key(0))
-    for network, head_gain in ((actor, 0.01), (critic, 1.0)):
-        gains = {
-            "fc1": (network.fc1, gain),
-            "fc2": (network.fc2, gain),
-            "gru.inputs": (network.gru.inputs, 1.0),
-            "gru.recurrent": (network.gru.recurrent, 1.0),
-            "head": (network.head, head_gain),
-        }
-        for name, (layer, wanted) in gains.items():
-            singular_values = np.linalg.svd(np.asarray(layer.weight), compute_uv=False)
-            assert_allclose(singular_values, wanted, rtol=1e-4, err_msg=name)
-            assert_array_equal(layer.bias, 0, err_msg=name)
-    assert actor.head.weight.shape == (SIZE, OUTPUTS)
-    assert critic.head.weight.shape == (SIZE, 1)
+
+    def make(key: jax.Array) -> networks.Network:
+        if head == "actor":
+            return networks.make_actor(encoding, OUTPUTS, settings, key)
+        return networks.make_critic(encoding, settings, key)
+
+    network = jax.jit(make)(jax.random.key(0))
+    layers = {
+        "fc1": (network.fc1, (INPUTS, SIZE), gain),
+        "fc2": (network.fc2, (SIZE, SIZE), gain),
+        "gru.inputs": (network.gru.inputs, (SIZE, 3 * SIZE), 1.0),
+        "gru.recurrent": (network.gru.recurrent, (SIZE, 3 * SIZE), 1.0),
+        "head": (network.head, *(((SIZE, OUTPUTS), 0.01) if head == "actor" else ((SIZE, 1), 1.0))),
+    }
+    for name, (layer, shape, wanted) in layers.items():
+        assert layer.weight.shape == shape, name
+        singular_values = np.linalg.svd(np.asarray(layer.weight), compute_uv=False)
+        assert_allclose(singular_values, wanted, rtol=1e-4, err_msg=name)
+        assert_array_equal(layer.bias, np.zeros(shape[1]), err_msg=name)
 
 
 # Policy

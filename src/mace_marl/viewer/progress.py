@@ -8,11 +8,12 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from mace_marl.statistics import success_rate
+
 if TYPE_CHECKING:
     from mace_marl.runs.config import Config
 
 LINE_EVERY = 10.0  # seconds between lines where there is no terminal to redraw
-RECENT_EPISODES = 1000
 
 console = Console(stderr=True, highlight=False)
 
@@ -24,9 +25,8 @@ def say(sentence: str) -> None:
 class Progress:
     """A live display in a terminal, a line now and then elsewhere, nothing if not wanted."""
 
-    def __init__(self, config: "Config", update: int, wanted: bool) -> None:
+    def __init__(self, config: "Config", wanted: bool) -> None:
         self._config = config
-        self._first = update
         self._wanted = wanted
         self._rows: list[dict[str, Any]] = []
         self._printed = 0.0
@@ -68,7 +68,7 @@ class Progress:
             "steps": f"{row['env_steps']:,}",
             "steps/s": f"{self._speed():,.0f}",
             "left": _duration((config.updates - row["update"]) * self._seconds_per_update()),
-            "success": _share(*self._recent()),
+            "success": _share(success_rate(self._rows)),
             "return": "–" if row["episode_return"] is None else f"{row['episode_return']:.1f}",
         }
         for name in ("novelty_reward", "hindsight_reward", "entropy"):
@@ -93,18 +93,9 @@ class Progress:
     def _speed(self) -> float:
         return self._config.settings.steps_per_update / self._seconds_per_update()
 
-    def _recent(self) -> tuple[int, int]:
-        """Successes and episodes among about the last thousand."""
-        successes = episodes = 0
-        for row in reversed(self._rows):
-            successes, episodes = successes + row["successes"], episodes + row["episodes"]
-            if episodes >= RECENT_EPISODES:
-                break
-        return successes, episodes
 
-
-def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.1%}" if whole else "–"
+def _share(share: float | None) -> str:
+    return "–" if share is None else f"{share:.1%}"
 
 
 def _duration(seconds: float) -> str:

@@ -95,6 +95,11 @@ def first(layout: Layout, *, positions: Sequence[Cell], time: int = 0, doors: in
     return Game(tuple(positions), bits, time)
 
 
+@cache
+def compiled_step(world: GridWorld) -> Callable[[jax.Array, State, jax.Array], tuple[State, Step]]:
+    return jax.jit(world.step)
+
+
 def one_step(
     world: GridWorld, game: Game, actions: Sequence[int]
 ) -> tuple[list[Cell], list[bool], Step]:
@@ -104,7 +109,7 @@ def one_step(
         doors=jnp.asarray(game.doors, bool),
         time=jnp.int32(game.time),
     )
-    state, step = world.step(jax.random.key(0), state, jnp.asarray(actions))
+    state, step = compiled_step(world)(jax.random.key(0), state, jnp.asarray(actions))
     positions: list[Cell] = [(int(row), int(column)) for row, column in state.position]
     return positions, np.asarray(state.doors).tolist(), step
 
@@ -409,7 +414,7 @@ def around(cell: Cell) -> list[tuple[Cell, bool]]:
 def test_reach_of_switches(name: str):
     """A switch is occupied from its cell and the four beside it; from no diagonal, no further."""
     layout, (world, _) = oracle.LAYOUTS[name], shipped(name)
-    step = jax.jit(world.step)
+    step = compiled_step(world)
     away = (29, 0)  # in reach of no switch, and moving down there is a bump
     for switch in layout.switches:
         for cell, within in around(switch.cell):

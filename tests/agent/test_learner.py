@@ -1,0 +1,389 @@
+"""What an agent makes of a rollout, against the whole pipeline once more in plain Python.
+
+Three agents, rollouts written by hand (that is: by a random generator, without world or policy),
+several updates in a row.
+"""
+
+import math
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import plain
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from plain import PlainNetwork
+from samples import Sheet, blank_learners, random_learners
+
+from mace_marl import channel
+from mace_marl.agent.learner import Agent, Intrinsic, Learner, Rollout, act
+from mace_marl.agent.ppo import Chunks
+from mace_marl.methods import METHODS
+from mace_marl.settings import PRESETS, Settings
+
+STEPS, ENVS, CHUNK, AGENTS = 12, 3, 4, Sheet.num_agents
+SMALL = {
+    "num_envs": ENVS,
+    "rollout_length": STEPS,
+    "chunk_length": CHUNK,
+    "hidden_size": 2,
+    "window": 2,
+    "bins": 7,
+    "novelty_gamma": 0.9,
+    "hindsight_weight": 0.3,
+    "intrinsic_weight": 0.5,
+}
+UPDATES = 4  # more than the window holds
+
+Numbers = np.ndarray
+
+
+def make_rollouts(seed: int, mortal: bool = False) -> Rollout:
+    """Rollouts of all agents  # (agents, t, e, …), as NumPy arrays; both kinds of end occur."""
+    rng = np.random.default_rng(seed)
+    shape = AGENTS, STEPS, ENVS
+    end = rng.choice(3, p=[0.75, 0.15, 0.1], size=(STEPS, ENVS))
+    ended = end > 0
+    first = np.concatenate([rng.random((1, ENVS)) < 0.5, ended[:-1]])
+    obs = Sheet().random_obs(rng, AGENTS, STEPS + 1, ENVS)
+    reached = Sheet().random_obs(rng, *shape)  # where episodes end
+    alive = np.ones((AGENTS, STEPS + 1, ENVS), bool)
+    next_alive = np.ones(shape, bool)
+    for agent, t, e in np.ndindex(*shape) if mortal else ():
+        next_alive[agent, t, e] = alive[agent, t, e] and rng.random() < 0.9
+        alive[agent, t + 1, e] = next_alive[agent, t, e] or ended[t, e]
+    log_prob = np.log(rng.uniform(0.05, 1, shape))
+    everyone = partial(np.broadcast_to, shape=shape)
+    arrays = {
+        "obs": obs[:, :-1],
+        "action": rng.integers(Sheet.num_actions, size=shape).astype(np.int32),
+        "log_prob": log_prob,
+        "value": rng.normal(0, 5, shape),
+        "final_value": np.where(end == 2, rng.normal(0, 5, shape), 0.0),
+        "reward": rng.normal(0, 1, shape),
+        "next_obs": np.where(ended[..., None], reached, obs[:, 1:]),
+        "first": everyone(first),
+        "terminated": everyone(end == 1),
+        "truncated": everyone(end == 2),
+        "available": rng.random((*shape, Sheet.num_actions)) < 0.8,
+        "alive": alive[:, :-1],
+        "next_alive": next_alive,
+        "actor_hidden": rng.normal(size=(AGENTS, STEPS // CHUNK, ENVS, 2)),
+        "critic_hidden": rng.normal(size=(AGENTS, STEPS // CHUNK, ENVS, 2)),
+        "last_obs": obs[:, -1],
+        "last_value": rng.normal(0, 5, (AGENTS, ENVS)),
+    }
+    narrow = {
+        name: x.astype(np.float32) if x.dtype == np.float64 else x for name, x in arrays.items()
+    }
+    return Rollout(**narrow)  # pyright: ignore[reportArgumentType]
+
+
+def of_agent(i: int, rollouts: Any) -> Any:
+    return Rollout(*(x[i] for x in rollouts))
+
+
+# The reference
+
+
+@dataclass
+class PlainAgent:
+    """What one agent keeps from update to update."""
+
+    visits: Counter[tuple[float, ...]] = field(default_factory=Counter)
+    edges: dict[int, list[float]] = field(default_factory=dict)  # by other agent
+    samples: dict[int, deque[Counter[tuple[Any, ...]]]] = field(default_factory=dict)
+
+
+@dataclass
+class PlainTeam:
+    """The agents' intrinsic rewards by loops and dictionaries, step by step as in the paper."""
+
+    settings: Settings
+    agents: list[PlainAgent] = field(default_factory=lambda: [PlainAgent() for _ in range(AGENTS)])
+
+    def explore(self, rollouts: Any) -> tuple[Numbers, Numbers, Numbers]:
+        """Own novelty u^i, r_nov and r_hin, each  # (agents, t, e)."""
+        messages = np.stack([self.message(i, of_agent(i, rollouts)) for i in range(AGENTS)])
+        own = self.where_scored(messages, rollouts)
+        hindsight = np.zeros(own.shape)
+        for i in range(AGENTS):
+            for j in range(AGENTS):
+                if j != i:
+                    hindsight[i] += self.hindsight(i, j, messages[j], own[j], rollouts)
+        return own, np.broadcast_to(own.sum(axis=0), own.shape), hindsight
+
+    def where_scored(self, numbers: Numbers, rollouts: Any) -> Numbers:
+        """Without novelty of final observations, it is nothing where an episode ends."""
+        if self.settings.final_novelty:
+            return numbers
+        ended = (rollouts.terminated | rollouts.truncated)[0]
+        return np.where(ended, 0.0, numbers)
+
+    def message(self, i: int, rollout: Any) -> Numbers:
+        """Agent i counts its rollout, then looks up the novelty of each observation it came to."""
+        final = self.settings.final_novelty
+        acted_next = np.concatenate([rollout.obs[1:], rollout.last_obs[None]])
+        visited, seen = (
+            (rollout.next_obs, rollout.next_alive) if final else (rollout.obs, rollout.alive)
+        )
+        came_to = rollout.next_obs if final else acted_next
+        visits = self.agents[i].visits
+        for at in np.ndindex(STEPS, ENVS):
+            if seen[at]:
+                visits[tuple(visited[at][:2].tolist())] += 1
+        u = np.zeros((STEPS, ENVS))
+        for at in np.ndindex(STEPS, ENVS):
+            if rollout.next_alive[at]:
+                n = max(visits[tuple(came_to[at][:2].tolist())], 1)
+                u[at] = self.settings.novelty_scale / math.sqrt(n)
+        return u
+
+    def new_edges(self, i: int, j: int, u: Numbers) -> list[float]:
+        ordered = sorted(u.reshape(-1).tolist())
+        new = []
+        for k in range(1, 5):
+            position = k * (len(ordered) - 1) / 5
+            low, share = ordered[math.floor(position)], position - math.floor(position)
+            if self.settings.edge_interpolation and share:
+                low += share * (ordered[math.floor(position) + 1] - low)
+            new.append(low)
+        weight, old = self.settings.edge_smoothing, self.agents[i].edges.get(j)
+        return (
+            new
+            if old is None
+            else [weight * x + (1 - weight) * y for x, y in zip(old, new, strict=True)]
+        )
+
+    def hindsight(self, i: int, j: int, message: Numbers, u: Numbers, rollouts: Any) -> Numbers:
+        """r_hin^{i→j}, equation (7), of agent i from what agent j told it."""
+        settings, me = self.settings, self.agents[i]
+        ended = (rollouts.terminated | rollouts.truncated)[i]
+        me.edges[j] = edges = self.new_edges(i, j, message)
+        require_clear(message, edges)
+        label = np.vectorize(lambda x: 0.1 + 0.2 * sum(edge < x - 1e-6 for edge in edges))(message)
+        z_label = plain.accumulate(
+            self.where_scored(label, rollouts), ended, settings.novelty_gamma
+        )
+        width = 0.9 / (1 - settings.novelty_gamma) / settings.bins
+        require_clear(z_label / width, list(range(1, settings.bins)))
+        z = plain.accumulate(u, ended, settings.novelty_gamma)
+
+        table = me.samples.setdefault(j, deque(maxlen=settings.window))
+        sample = {
+            at: (
+                int(rollouts.action[i][at]),
+                *rollouts.obs[i][at].tolist(),
+                min(int(z_label[at] / width), settings.bins - 1),
+            )
+            for at in np.ndindex(STEPS, ENVS)
+        }
+        table.append(Counter(x for at, x in sample.items() if rollouts.alive[i][at]))
+        counts = sum(table, Counter())
+        reward = np.zeros((STEPS, ENVS))
+        for at, x in sample.items():
+            if rollouts.alive[i][at]:
+                together = sum(counts[(a, *x[1:])] for a in range(Sheet.num_actions))
+                ratio = math.exp(rollouts.log_prob[i][at]) / (counts[x] / together)
+                reward[at] = -z[at] * math.log(ratio + settings.ratio_epsilon)
+        return reward
+
+
+def require_clear(numbers: Numbers, borders: list[float]) -> None:
+    """The comparison is only fair if no number lies so near a border that rounding decides."""
+    for border in borders:
+        distance = np.abs(numbers - border)
+        assert ((distance < 1e-9) | (distance > 1e-4)).all()
+
+
+# Running the agents
+
+Prepared = tuple[Learner, Intrinsic, Chunks]  # of all agents, stacked
+
+
+class Team:
+    """The package's agents, as the trainer runs them."""
+
+    def __init__(self, method: str, settings: Settings) -> None:
+        self.agent = Agent.of(Sheet(), METHODS[method], settings)
+        self.blank = blank_learners(self.agent, settings)
+
+        def prepare(learner: Learner, rollout: Rollout) -> Prepared:
+            return self.agent.prepare(learner, rollout, settings)
+
+        self.prepare = jax.jit(jax.vmap(prepare, axis_name=channel.AXIS))
+
+
+def others_of(i: int) -> list[int]:
+    """In the order of agent i's inbox."""
+    return [(i + k) % AGENTS for k in range(1, AGENTS)]
+
+
+@pytest.mark.parametrize("preset", ["paper", "authors"])
+@pytest.mark.parametrize("name", ["ippo", "r_loc", "r_nov", "r_hin", "mace"])
+def test_rollouts_become_what_ppo_learns_from(name: str, preset: str) -> None:
+    settings = PRESETS[preset].override(SMALL)
+    team, method = Team(name, settings), METHODS[name]
+    for mortal in (False, True):
+        learners, reference = team.blank, PlainTeam(settings)
+        for update in range(UPDATES):
+            rollouts = make_rollouts(update, mortal)
+            learners, rewards, chunks = team.prepare(learners, rollouts)
+            learners = learners._replace(updates=learners.updates + 1)
+
+            own, summed, hindsight = reference.explore(rollouts)
+            nothing = np.zeros(own.shape)
+            novelty = {"none": nothing, "own": own, "sum": summed}[method.novelty]
+            hindsight = hindsight if method.hindsight == "weighted" else nothing
+            assert_allclose(rewards.novelty, novelty, rtol=1e-5, atol=1e-5)
+            assert_allclose(rewards.hindsight, hindsight, rtol=1e-4, atol=1e-3)
+            shaped = rollouts.reward + 0.5 * (novelty + 0.3 * hindsight)  # β and λ as in SMALL
+            check_chunks(chunks, rollouts, shaped, settings)
+            if method.explores:
+                check_counts(learners, reference)
+            if method.hindsight == "weighted":
+                check_tables(learners, reference, team.agent)
+
+
+def check_chunks(chunks: Chunks, rollouts: Any, reward: Numbers, settings: Settings) -> None:
+    """Advantages by plain loops, normalised over the agent's own living samples, in chunks."""
+    every = Chunks(*map(np.asarray, chunks))  # pyright: ignore[reportArgumentType]
+    for i in range(AGENTS):
+        mine = of_agent(i, rollouts)
+        following = np.concatenate([mine.value[1:], mine.last_value[None]])
+        advantage = plain.advantages(
+            reward[i],
+            mine.value,
+            np.where(mine.truncated, mine.final_value, following),
+            mine.terminated,
+            mine.truncated,
+            settings.gamma,
+            settings.gae_lambda,
+            settings.truncation == "discard",
+        )
+        living = [advantage[at] for at in np.ndindex(STEPS, ENVS) if mine.alive[at]]
+        mean = sum(living) / len(living)
+        deviation = math.sqrt(sum((x - mean) ** 2 for x in living) / len(living))
+        wanted = {
+            "advantage": (advantage - mean) / (deviation + 1e-5),
+            "target": mine.value + advantage,
+            **{
+                name: getattr(mine, name)
+                for name in ("obs", "action", "log_prob", "value", "first", "available", "alive")
+            },
+        }
+        for number, (block, env) in enumerate(np.ndindex(STEPS // CHUNK, ENVS)):
+            for name, x in wanted.items():
+                ours = getattr(every, name)[i, :, number]
+                theirs = x[block * CHUNK : (block + 1) * CHUNK, env]
+                assert_allclose(ours, theirs, rtol=1e-3, atol=1e-3, err_msg=name)
+            for name in ("actor_hidden", "critic_hidden"):
+                ours = getattr(every, name)[i, 0, number]
+                assert_array_equal(ours, getattr(mine, name)[block, env], err_msg=name)
+
+
+def check_counts(learners: Learner, team: PlainTeam) -> None:
+    for i in range(AGENTS):
+        counts = np.asarray(learners.novelty[i])
+        assert sorted(counts[counts > 0]) == sorted(team.agents[i].visits.values())
+
+
+def check_tables(learners: Learner, team: PlainTeam, agent: Agent) -> None:
+    assert agent.posterior is not None
+    for i in range(AGENTS):
+        for k, j in enumerate(others_of(i)):
+            assert_allclose(learners.edges[i, k], team.agents[i].edges[j], rtol=1e-5)
+            window = jax.tree.map(lambda x, i=i, k=k: x[i, k], learners.posterior)
+            counts = np.asarray(agent.posterior.counts(window))
+            table = sum(team.agents[i].samples[j], Counter())
+            assert sorted(counts[counts > 0]) == sorted(table.values())
+
+
+# Single facts
+
+
+def walk(settings: Settings) -> Numbers:
+    """u of one agent alone that acts at A, B (there the episode ends, at C), A, and then sees B."""
+    agent = Agent.of(Sheet(), METHODS["r_loc"], settings)
+    learner = jax.tree.map(lambda x: x[0], blank_learners(agent, settings))
+    a, b, c = [0.0, 0.0, 0.0], [0.5, 0.0, 0.0], [1.0, 0.0, 0.0]
+    never, always = jnp.zeros((3, 1), bool), jnp.ones((3, 1), bool)
+    rollout = of_agent(0, make_rollouts(0))._replace(
+        obs=jnp.array([[a], [b], [a]]),
+        next_obs=jnp.array([[b], [c], [b]]),
+        last_obs=jnp.array([b]),
+        first=jnp.array([[True], [False], [True]]),
+        terminated=jnp.array([[False], [True], [False]]),
+        truncated=never,
+        alive=always,
+        next_alive=always,
+        reward=jnp.zeros((3, 1)),
+    )
+    _, rewards = agent.explore(learner, rollout, settings)
+    return np.asarray(rewards.novelty[:, 0])
+
+
+def test_novelty_of_final_observations_counts_in_the_paper() -> None:
+    """B was reached twice, C once, A never."""
+    u = walk(PRESETS["paper"].override(SMALL))
+    assert_allclose(u, [10 / math.sqrt(2), 10, 10 / math.sqrt(2)], rtol=1e-6)
+
+
+def test_novelty_of_final_observations_is_nothing_with_the_authors() -> None:
+    """A was acted upon twice and B once: what the rollout ends with is not counted yet."""
+    u = walk(PRESETS["authors"].override(SMALL))
+    assert_allclose(u, [10, 0, 10], rtol=1e-6)
+
+
+def test_others_are_known_by_their_novelty_alone() -> None:
+    """Whatever else they do, see or get, it changes nothing for this agent."""
+    team = Team("mace", PRESETS["paper"].override(SMALL))
+    rollouts = make_rollouts(0)
+    stranger = make_rollouts(1)
+    same = ("obs", "next_obs", "terminated", "truncated")  # where others are, and when all ends
+    changed = {
+        name: np.concatenate([x[:1], getattr(stranger, name)[1:]])
+        for name, x in rollouts._asdict().items()
+        if name not in same
+    }
+    lamp = np.array([0, 0, 1])
+    for name in ("obs", "next_obs"):
+        x = getattr(rollouts, name)
+        changed[name] = np.concatenate([x[:1], (1 - x[1:]) * lamp + x[1:] * (1 - lamp)])
+    one, other = (
+        team.prepare(team.blank, rollouts),
+        team.prepare(team.blank, rollouts._replace(**changed)),
+    )
+    for ours, theirs in zip(jax.tree.leaves(one[1:]), jax.tree.leaves(other[1:]), strict=True):
+        assert_array_equal(ours[0], theirs[0])
+    assert not np.array_equal(one[1].hindsight[1], other[1].hindsight[1])
+
+
+@pytest.mark.parametrize("mode", [False, True], ids=["sample", "mode"])
+def test_acting(mode: bool) -> None:
+    """Actions have the policy's frequencies, or are its mode without noise; never unavailable."""
+    settings = PRESETS["paper"].override(SMALL)
+    agent = Agent.of(Sheet(), METHODS["ippo"], settings)
+    learner = jax.tree.map(lambda x: x[0], random_learners(agent, settings))
+    envs = 20_000
+    obs = jnp.broadcast_to(jnp.array([0.5, 0.25, 1.0]), (envs, 3))
+    hidden = jnp.broadcast_to(jnp.array([0.3, -0.8]), (envs, 2))
+    available = jnp.broadcast_to(jnp.array([True, False, True]), (envs, 3))
+    noise = jax.random.gumbel(jax.random.key(0), (envs, 3)) * (not mode)
+    first = jnp.zeros(envs, bool)
+    action, log_prob, _ = map(
+        np.asarray, jax.jit(act)(learner, obs, hidden, first, available, noise)
+    )
+
+    network = PlainNetwork.of(learner.actor.network)
+    logits, _ = network.step(np.asarray(obs[:1]), np.asarray(hidden[:1]), np.array([False]))
+    log_probs = plain.log_softmax(logits[0, [0, 2]])
+    wanted = {0: log_probs[0], 2: log_probs[1]}
+    for choice, count in Counter(action.tolist()).items():
+        assert_allclose(log_prob[action == choice], wanted[choice], rtol=1e-4)
+        share = float(log_probs.argmax() == (choice == 2)) if mode else math.exp(wanted[choice])
+        assert count / envs == pytest.approx(share, abs=0.015)

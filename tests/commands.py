@@ -1,0 +1,63 @@
+"""A run small enough to be made many times, and the command as a user calls it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+SMALL = [
+    *("--num-envs", "4", "--rollout-length", "20", "--hidden-size", "8"),
+    *("--epochs", "2", "--minibatches", "2", "--window", "3"),
+]
+STEPS_PER_UPDATE = 4 * 20
+
+
+def mace(*arguments: str | Path, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    """The command, run to its end in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "mace_marl", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def start_mace(*arguments: str | Path) -> subprocess.Popen[bytes]:
+    """The command, running."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "mace_marl", *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def train_small(run_dir: Path, updates: int, *more: str) -> list[str]:
+    """The arguments that train a small run, with a checkpoint after every update."""
+    steps = str(updates * STEPS_PER_UPDATE)
+    return [
+        *("train", "gridworld/minipass", "--run-dir", str(run_dir), "--steps", steps),
+        *("--checkpoint-every", "0", *SMALL, *more),
+    ]
+
+
+def rows(run_dir: Path) -> list[dict[str, Any]]:
+    """The metrics without what depends on the clock."""
+    lines = (run_dir / "metrics.jsonl").read_text().splitlines()
+    return [
+        {key: value for key, value in json.loads(line).items() if "second" not in key}
+        for line in lines
+    ]
+
+
+def assert_one_sentence(result: subprocess.CompletedProcess[str], *mentions: str) -> None:
+    """The command failed with one clear sentence, no traceback, and nothing on standard output."""
+    assert result.returncode == 2, result.stderr
+    assert "Traceback" not in result.stderr
+    message = result.stderr.strip()
+    assert message.startswith("mace: "), message
+    assert "\n" not in message, message
+    for mention in mentions:
+        assert mention in message, message
+    assert result.stdout == ""

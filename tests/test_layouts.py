@@ -1,0 +1,115 @@
+"""However the work lies on the machine, the results are the same up to float rounding."""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from commands import mace, rows
+
+from mace_marl.agent import ppo
+from mace_marl.agent.gradient import find_distinct, plain_gradient, summed_gradient
+from mace_marl.machine import Layout
+from mace_marl.methods import METHODS
+from mace_marl.rollout import collect
+from mace_marl.settings import Settings
+from mace_marl.tasks import get_task, make_world
+from mace_marl.trainer import Trainer, agents_first
+
+UPDATES = 3
+SETTINGS = [
+    *("--num-envs", "8", "--rollout-length", "20", "--hidden-size", "16"),
+    *("--epochs", "2", "--minibatches", "2"),
+]
+
+
+@pytest.fixture(scope="module", params=["gridworld/minipass", "gridworld/multiroom"])
+def on_one_device(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Path]:
+    run_dir = tmp_path_factory.mktemp("one") / "run"
+    train(request.param, run_dir, devices=1)
+    return request.param, run_dir
+
+
+def train(task: str, run_dir: Path, devices: int) -> None:
+    steps = str(UPDATES * 8 * 20)
+    result = mace(
+        "train", task, "--run-dir", run_dir, "--steps", steps, "--devices", str(devices), *SETTINGS
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("devices", [2, 8])
+def test_devices_change_results_by_rounding_only(
+    tmp_path: Path, on_one_device: tuple[str, Path], devices: int
+) -> None:
+    """Two and three agents on two devices and on eight, against one device."""
+    task, reference = on_one_device
+    train(task, tmp_path / "run", devices)
+    for ours, theirs in zip(rows(tmp_path / "run"), rows(reference), strict=True):
+        assert ours.keys() == theirs.keys()
+        for key, value in theirs.items():
+            if value is not None:
+                np.testing.assert_allclose(ours[key], value, rtol=2e-3, atol=2e-5, err_msg=key)
+
+
+def test_layouts_of_one_device_agree() -> None:
+    """Agents in turn or at once, distinct observations or every sample, any micro-batch."""
+    task = get_task("gridworld/minipass")
+    world = make_world(task.name, task.map)
+    settings = Settings(num_envs=8, rollout_length=20, hidden_size=16, epochs=3)
+
+    def losses(layout: Layout) -> dict[str, np.ndarray]:
+        trainer = Trainer(world, METHODS["mace"], settings, layout)
+        state = trainer.init(0)
+        state, _ = trainer.update(state)
+        _, report = trainer.update(state)
+        return jax.device_get(report.agents)
+
+    expected = losses(Layout(micro_batch=16, in_turn=False))
+    for layout in (
+        Layout(micro_batch=16),
+        Layout(micro_batch=4),
+        Layout(micro_batch=4, distinct=True),
+        Layout(micro_batch=16, distinct=True),
+    ):
+        for term, values in losses(layout).items():
+            np.testing.assert_allclose(values, expected[term], rtol=1e-3, atol=1e-5, err_msg=term)
+
+
+@pytest.mark.parametrize("task_name", ["gridworld/minipass", "gridworld/multiroom"])
+@pytest.mark.parametrize("one_hot", [False, True])
+def test_fast_gradient_is_the_plain_gradient(task_name: str, one_hot: bool) -> None:
+    """Micro-batches and distinct observations give the gradient that `plain_gradient` defines."""
+    task = get_task(task_name)
+    world = make_world(task.name, task.map)
+    settings = Settings(num_envs=8, rollout_length=30, hidden_size=16, one_hot=one_hot)
+    trainer = Trainer(world, METHODS["mace"], settings, Layout())
+    state = trainer.init(3)
+    _, whole, _ = collect(world, state.learners, state.stage, settings)
+    rollouts = agents_first(whole)
+    learners, _, every_chunks = jax.vmap(
+        trainer.agent.prepare, in_axes=(0, 0, None), axis_name="agent"
+    )(state.learners, rollouts, settings)
+    learner, chunks = jax.tree.map(lambda x: x[0], (learners, every_chunks))
+    assert trainer.agent.observations is not None
+    distinct = find_distinct(chunks.obs, trainer.agent.observations)
+    unique = np.unique(np.asarray(chunks.obs).reshape(-1, world.observation_size), axis=0)
+    assert int(distinct.size) == len(unique)
+    groups = jnp.arange(24).reshape(4, 6)
+    for loss, network in (
+        (ppo.actor_loss, learner.actor.network),
+        (ppo.critic_loss, learner.critic.network),
+    ):
+        expected, expected_report = plain_gradient(loss, network, chunks, settings)
+        for way in (None, distinct):
+            gradient, report = summed_gradient(loss, network, chunks, groups, settings, way)
+            for ours, theirs in zip(
+                jax.tree.leaves(gradient), jax.tree.leaves(expected), strict=True
+            ):
+                scale = float(jnp.abs(theirs).max()) + 1e-6
+                np.testing.assert_allclose(ours / scale, theirs / scale, atol=2e-5)
+            for term, value in expected_report.items():  # sums over 240 samples
+                np.testing.assert_allclose(report[term], value, rtol=1e-4, atol=1e-3)

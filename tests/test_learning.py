@@ -1,0 +1,39 @@
+"""What all this is for: MACE learns the task, and plain PPO does not."""
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import start_mace
+
+from mace_marl.statistics import reached
+from mace_marl.tasks import get_task
+
+WANTED = 0.9
+SEEDS = (0, 1)
+
+
+@pytest.mark.slow
+def test_mace_solves_minipass_and_ippo_does_not(tmp_path: Path) -> None:
+    """Seeds 0 and 1, within the demo's number of steps, two runs at a time on one core each."""
+    for method in ("mace", "ippo"):
+        processes = [
+            start_mace(
+                *("train", "gridworld/minipass", "--method", method, "--seed", str(seed)),
+                *("--devices", "1", "--until-success", str(WANTED)),
+                *("--run-dir", tmp_path / f"{method}{seed}"),
+            )
+            for seed in SEEDS
+        ]
+        assert [process.wait() for process in processes] == [0, 0]
+    budget = get_task("gridworld/minipass").budget
+    for seed in SEEDS:
+        mace, ippo = (rows(tmp_path / f"{method}{seed}") for method in ("mace", "ippo"))
+        assert reached(mace, WANTED), f"seed {seed}"
+        assert mace[-1]["env_steps"] <= budget
+        assert not reached(ippo, WANTED), f"seed {seed}"
+        assert ippo[-1]["env_steps"] >= budget
+
+
+def rows(run_dir: Path) -> list[dict]:
+    return [json.loads(line) for line in (run_dir / "metrics.jsonl").read_text().splitlines()]
