@@ -363,6 +363,19 @@ def test_others_are_known_by_their_novelty_alone() -> None:
     assert not np.array_equal(one[1].hindsight[1], other[1].hindsight[1])
 
 
+def test_tiny_advantages_are_not_blown_up() -> None:
+    """Their deviation, 1e-5, is divided by itself plus 1e-5; equal ones become nothing."""
+    settings = PRESETS["paper"].override(SMALL)
+    agent = Agent.of(Sheet(), METHODS["ippo"], settings)
+    rollout = jax.tree.map(jnp.asarray, of_agent(0, make_rollouts(0)))
+    alternating = jnp.where(jnp.arange(STEPS) % 2 == 0, 1e-5, -1e-5)
+    advantage = jnp.broadcast_to(alternating[:, None], (STEPS, ENVS))
+    halves = np.broadcast_to(np.array([0.5, -0.5] * (CHUNK // 2))[:, None], (CHUNK, 9))
+    assert_allclose(agent.chunks(rollout, advantage, settings).advantage, halves, rtol=1e-3)
+    equal = jnp.full((STEPS, ENVS), 3.0)
+    assert_allclose(agent.chunks(rollout, equal, settings).advantage, 0, atol=1e-2)
+
+
 @pytest.mark.parametrize("mode", [False, True], ids=["sample", "mode"])
 def test_acting(mode: bool) -> None:
     """Actions have the policy's frequencies, or are its mode without noise; never unavailable."""

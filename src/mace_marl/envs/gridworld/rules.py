@@ -38,6 +38,10 @@ class GridWorld(World):
         )
         self.place = (0, 1)
         self._size = np.array([height, width], dtype=np.int32)
+        # Looked up, not divided: a compiler may round a division differently in different places,
+        # and the same place must always look the same.
+        self._row_numbers = (np.arange(height) / height).astype(np.float32)
+        self._column_numbers = (np.arange(width) / width).astype(np.float32)
         # What a walker may enter, for each cell: bit 0 says floor, bit d says doorway of door d.
         # A step is possible if the cell's bits meet the bits of (floor, open doors).
         self._entry = np.where(map.walls, 0, 1 << map.doors).astype(np.int32).ravel()
@@ -71,9 +75,10 @@ class GridWorld(World):
 
     def _step(self, state: State, success: Array) -> Step:
         doors = jnp.broadcast_to(state.doors, (self.num_agents, self.map.num_doors))
-        obs = jnp.concatenate([state.position / self._size, doors], axis=1)
+        row = jnp.asarray(self._row_numbers)[state.position[:, 0]]
+        column = jnp.asarray(self._column_numbers)[state.position[:, 1]]
         return Step(
-            obs=obs.astype(jnp.float32),
+            obs=jnp.concatenate([row[:, None], column[:, None], doors], axis=1),
             reward=jnp.where(success, self.map.reward, 0.0) * jnp.ones(self.num_agents),
             terminated=success,
             truncated=~success & (state.time >= self.horizon),
