@@ -1,5 +1,6 @@
 """A checker that runs the contract of a world, for worlds of the package and of users."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -22,7 +23,9 @@ def check(world: World, seed: int = 0, episodes: int = 3) -> None:
     actions give the same step; and that auto-reset keeps the final observation.
     """
     _check_sizes(world)
-    reset, step = jax.jit(world.reset), jax.jit(world.step)
+    reset, step = _jitted(world.reset), _jitted(world.step)
+    # Traced a second time, for a compiled function repeats whatever it saw when it was traced.
+    reset_again, step_again = _jitted(world.reset), _jitted(world.step)
     key = jax.random.key(seed)
     for _ in range(episodes):
         key, reset_key = jax.random.split(key)
@@ -30,6 +33,7 @@ def check(world: World, seed: int = 0, episodes: int = 3) -> None:
         _check_step(world, first, "reset")
         _require(not np.any(first.reward), "reset must give no reward")
         _require(not (first.terminated or first.truncated), "reset must not end the episode")
+        _require(_same((state, first), reset_again(reset_key)), "reset must be pure")
         now = first
         for time in range(1, world.horizon + 1):
             key, action_key, step_key = jax.random.split(key, 3)
@@ -38,8 +42,9 @@ def check(world: World, seed: int = 0, episodes: int = 3) -> None:
             state, now = step(step_key, state, actions)
             _check_step(world, now, f"step {time}")
             if time == 1:
-                _require(_same(now, step(step_key, previous, actions)[1]), "step must be pure")
                 _require(_same_structure(previous, state), "step must keep the state's shapes")
+                again = step_again(step_key, previous, actions)
+                _require(_same((state, now), again), "step must be pure")
             if now.terminated or now.truncated:
                 break
         _require(
@@ -120,25 +125,44 @@ def _check_auto_reset(world: World, key: jax.Array) -> None:
         _require(kept.all(), "auto-reset changed an observation within an episode")
         if ended.any():
             return
-    raise ContractError("no episode ended within the horizon in vmapped play")
+    raise ContractError("no episode ended within the horizon in vmapped play.")
 
 
 def _random_actions(key: jax.Array, step: Step) -> jax.Array:
     return jax.random.categorical(key, jnp.where(step.available, 0.0, -1e9))
 
 
+def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, traced anew and compiled; where JAX cannot trace it, that is a breach."""
+    compiled = jax.jit(lambda *inputs: function(*inputs))
+
+    def call(*inputs: Any) -> Any:
+        try:
+            return compiled(*inputs)
+        except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
+            problem = str(error).splitlines()[0].rstrip(".")
+            raise ContractError(f"{function.__name__} cannot be jitted: {problem}.") from error
+
+    return call
+
+
 def _same(one: Any, other: Any) -> bool:
-    return all(
-        np.array_equal(a, b)
+    return _same_structure(one, other) and all(
+        np.array_equal(_numbers(a), _numbers(b), equal_nan=True)
         for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
     )
 
 
-def _same_structure(one: Any, other: Any) -> bool:
-    def shapes(tree: Any) -> Any:
-        return jax.tree.map(lambda x: (jnp.shape(x), jnp.result_type(x)), tree)
+def _numbers(leaf: jax.Array) -> np.ndarray:
+    is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return np.asarray(jax.random.key_data(leaf) if is_key else leaf)
 
-    return shapes(one) == shapes(other)
+
+def _same_structure(one: Any, other: Any) -> bool:
+    def shapes(tree: Any) -> list[Any]:
+        return [(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(tree)]
+
+    return jax.tree.structure(one) == jax.tree.structure(other) and shapes(one) == shapes(other)
 
 
 def _require(good: Any, sentence: str) -> None:

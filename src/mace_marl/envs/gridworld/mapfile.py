@@ -12,6 +12,10 @@ from mace_marl.errors import UserError
 
 WALL, FLOOR, TARGET = "#", ".", "*"
 KEYS = ("name", "description", "horizon", "reward", "starts", "grid", "switches")
+LONGEST_HORIZON = 1_000_000
+SMALLEST_REWARD, LARGEST_REWARD = (
+    float(x) for x in (np.finfo(np.float32).tiny, np.finfo(np.float32).max)
+)
 SWITCH_REACH = 1.0  # Euclidean distance from which a switch is occupied
 
 
@@ -62,8 +66,10 @@ def parse_map(text: str, file: str) -> Map:
     """The map written in `text`; `file` names it in error messages."""
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also numbers of thousands of digits
         raise UserError(f"{file}: is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise UserError(f"{file}: is not valid TOML: lists are nested too deeply.") from None
     return _Reader(file, table).map(text)
 
 
@@ -80,7 +86,7 @@ class _Reader:
     def map(self, source: str) -> Map:
         for key in self.table:
             if key not in KEYS:
-                raise self.error(f"key '{key}'", f"unknown; the keys are {', '.join(KEYS)}")
+                raise self.error(f"key {key!r}", f"unknown; the keys are {', '.join(KEYS)}")
         opens = self.opens()
         cells = self.cells()
         switches = self.switches(cells, opens)
@@ -119,14 +125,17 @@ class _Reader:
 
     def horizon(self) -> int:
         value = self.table.get("horizon")
-        if type(value) is not int or value < 1:
-            raise self.error("key 'horizon'", "must be a whole number of steps, at least 1")
+        if type(value) is not int or not 1 <= value <= LONGEST_HORIZON:
+            raise self.error(
+                "key 'horizon'",
+                f"must be a whole number of steps, at least 1 and at most {LONGEST_HORIZON}",
+            )
         return value
 
     def reward(self) -> float:
         value = self.table.get("reward", 100.0)
-        if type(value) not in (int, float) or not 0 < value < float("inf"):
-            raise self.error("key 'reward'", "must be a number above 0")
+        if type(value) not in (int, float) or not SMALLEST_REWARD <= value <= LARGEST_REWARD:
+            raise self.error("key 'reward'", "must be a number above 0 that fits into 32 bits")
         return float(value)
 
     def opens(self) -> dict[str, tuple[int, ...]]:
@@ -134,7 +143,7 @@ class _Reader:
         if not isinstance(table, dict):
             raise self.error("key 'switches'", "must be a table such as a = [1]")
         for letter, doors in table.items():
-            where = f"key 'switches.{letter}'"
+            where = f"key {f'switches.{letter}'!r}"
             if not (len(letter) == 1 and letter.isascii() and letter.islower()):
                 raise self.error(where, "a switch is named by one letter from a to z")
             if not isinstance(doors, list) or any(type(door) is not int for door in doors):
@@ -158,7 +167,7 @@ class _Reader:
                     hint = " (it has no entry under [switches])" if character.isalpha() else ""
                     raise self.error(
                         f"grid row {number}",
-                        f"unknown character '{character}' in column {column}{hint}",
+                        f"unknown character {character!r} in column {column}{hint}",
                     )
             if len(row) != len(rows[0]):
                 raise self.error(

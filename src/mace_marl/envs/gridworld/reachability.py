@@ -1,13 +1,14 @@
 """Can the agents of a map reach the target at all, each holding doors for the others?
 
-Agents never block each other and may linger anywhere, so where an agent stands within a room does
-not matter: only which *area* it is in. An area is a room (floor connected while all doors are
-shut) or a single doorway cell. A search over the agents' areas is therefore exact, and small.
+Agents never block each other and may linger, so where an agent stands within a room does not
+matter: only which *area* it is in. An area is a room (floor connected while all doors are shut) or
+a single doorway cell. A search over the agents' areas is therefore small. It refuses no map that
+can be solved; and it accepts one that cannot only if an agent would have to wait in a doorway with
+floor on all four sides, for there is no action for staying: elsewhere it can walk into a wall.
 """
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import product
 
 import numpy as np
 
@@ -49,8 +50,41 @@ def target_is_reachable(
     @cache
     def holdings(others: tuple[int, ...]) -> frozenset[int]:
         """Every set of doors that agents in these areas can hold open together."""
-        choices = product(*(held_from[area] for area in others))
-        return frozenset(int(np.bitwise_or.reduce(choice, initial=0)) for choice in choices)
+        together = {0}
+        for area in others:
+            together = {one | other for one in together for other in held_from[area]}
+        return frozenset(together)
+
+    @cache
+    def gate_moves(area: int) -> frozenset[tuple[int, int, int]]:
+        """Moves into a doorway that let go of a switch: (doors held before, door needed, area)."""
+        return frozenset(
+            (int(opened[row, column]), 1 << int(doors[cell]) - 1, int(areas[cell]))
+            for row, column in zip(*np.nonzero((areas == area) & (opened > 0)), strict=True)
+            for cell in _neighbours(row, column, walls.shape)
+            if doors[cell]
+        )
+
+    def successors(state: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        for area in set(state):
+            agent = state.index(area)
+            others = state[:agent] + state[agent + 1 :]
+            for held in holdings(others):
+                for reached in areas_reached(area, held):
+                    yield (*others, reached)
+        # Agents that hold doors for each other can also slip through in one and the same step. For
+        # that, no more of them are needed than there are doors: the rest may go before.
+        joint = {((), (), 0, 0)}  # areas of those who wait and of those who slip; held, needed
+        for area in state:
+            joint = {((*waiting, area), slipped, *bits) for waiting, slipped, *bits in joint} | {
+                (waiting, tuple(sorted((*slipped, reached))), held | holds, needed | door)
+                for waiting, slipped, held, needed in joint
+                if len(slipped) < opened_from.shape[-1]
+                for holds, door, reached in gate_moves(area)
+            }
+        for waiting, slipped, held, needed in joint:
+            if len(slipped) > 1 and any(not needed & ~(held | d) for d in holdings(waiting)):
+                yield (*waiting, *slipped)
 
     first = tuple(sorted(int(areas[start]) for start in starts))
     seen, frontier = {first}, [first]
@@ -58,14 +92,11 @@ def target_is_reachable(
         state = frontier.pop()
         if all(area in in_target for area in state):
             return True
-        for agent, area in enumerate(state):
-            others = state[:agent] + state[agent + 1 :]
-            for held in holdings(others):
-                for reached in areas_reached(area, held):
-                    successor = tuple(sorted((*others, reached)))
-                    if successor not in seen:
-                        seen.add(successor)
-                        frontier.append(successor)
+        for reached in successors(state):
+            successor = tuple(sorted(reached))
+            if successor not in seen:
+                seen.add(successor)
+                frontier.append(successor)
     return bool(frontier)
 
 

@@ -1,0 +1,36 @@
+"""Every registered task keeps the contract of a world."""
+
+import pytest
+
+import mace_marl
+from mace_marl.envs import check
+from mace_marl.settings import PRESETS
+from mace_marl.tasks import TASKS, get_task, task_settings
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_contract(task: str) -> None:
+    check(mace_marl.make(task), episodes=2)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_settings_fit_the_task(task: str, preset: str) -> None:
+    """A rollout of every task is at least one whole episode long, and can be cut into chunks."""
+    settings = task_settings(get_task(task), preset)
+    assert settings.rollout_length >= mace_marl.make(task).horizon
+    assert settings.rollout_length % settings.chunk_length == 0
+
+
+def test_sizes_of_the_papers_tasks() -> None:
+    """Agents, actions, numbers seen, horizon, as in the paper's appendix."""
+    sizes = {
+        name: (world.num_agents, world.num_actions, world.observation_size, world.horizon)
+        for name in ("pass", "secretroom", "multiroom")
+        for world in [mace_marl.make(f"gridworld/{name}")]
+    }
+    assert sizes == {
+        "pass": (2, 4, 3, 300),
+        "secretroom": (2, 4, 5, 300),
+        "multiroom": (3, 4, 7, 300),
+    }
