@@ -24,5 +24,8 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
 
+bench: setup
+	$(BIN)/mace bench
+
 clean:
 	rm -rf .venv build dist *.egg-info

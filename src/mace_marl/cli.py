@@ -150,6 +150,30 @@ class Watch:
 
 
 @dataclass(frozen=True)
+class Bench:
+    """Measure this machine, the worlds, the learner and whole updates, in one run."""
+
+    task: str | None = None
+    """One task; unset for all."""
+    preset: str = "paper"
+    """Where settings come from."""
+    method: str = "mace"
+    """A name from `mace methods`."""
+    json: bool = False
+    """Print one JSON document and nothing else on standard output."""
+
+    def __call__(self) -> None:
+        from mace_marl.bench import bench_all, bench_task
+        from mace_marl.viewer.bench_table import bench_table
+
+        if self.task is None:
+            figures = bench_all(self.preset, self.method)
+        else:
+            figures = bench_task(self.task, self.preset, self.method)
+        print(json.dumps(figures) if self.json else bench_table(figures))
+
+
+@dataclass(frozen=True)
 class Tasks:
     """List the tasks."""
 
@@ -191,6 +215,7 @@ Command = (
     | Annotated[Resume, subcommand("resume")]
     | Annotated[Evaluate, subcommand("evaluate")]
     | Annotated[Watch, subcommand("watch")]
+    | Annotated[Bench, subcommand("bench")]
 )
 
 

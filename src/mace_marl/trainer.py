@@ -79,20 +79,24 @@ class Trainer:
         """One iteration of Algorithm 1 for all agents. The old state is used up."""
         return self._update(state, self.settings)
 
+    def compile(self, state: TrainState) -> Any:
+        """The compiled update, for states like this one: (state, settings) → (state, report)."""
+        return self._update.lower(state, self.settings).compile()
+
     def _update_on_shard(self, state: TrainState, settings: Settings) -> tuple[TrainState, Report]:
         stage, own_part, episodes = rollout.collect(
             self.world, state.learners, state.stage, settings
         )
-        rollouts = agents_first(_join_shards(own_part))
+        rollouts = agents_first(join_shards(own_part))
         learners, rewards, chunks = jax.vmap(
             self.agent.prepare, in_axes=(0, 0, None), axis_name=channel.AXIS
         )(state.learners, rollouts, settings)
-        learners, report = self._improve_each(learners, chunks, settings)
+        learners, report = self.improve_each(learners, chunks, settings)
         places = jax.vmap(partial(_by_place, self.places))(rollouts, rewards)
         means = jax.vmap(_mean_rewards)(rollouts, rewards)
         return TrainState(learners, stage), Report(shards.total(episodes), report | means, places)
 
-    def _improve_each(
+    def improve_each(
         self, learners: Learner, chunks: Chunks, settings: Settings
     ) -> tuple[Learner, dict[str, Array]]:
         def improve(one: tuple[Learner, Chunks]) -> tuple[Learner, dict[str, Array]]:
@@ -139,7 +143,7 @@ def _of_one_agent(stacked: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(stacked.shape[1:], stacked.dtype)
 
 
-def _join_shards(part: Rollout) -> Rollout:
+def join_shards(part: Rollout) -> Rollout:
     """All devices' environments in one rollout."""
     whole = shards.gather(part, axis=1)
     last_obs, last_value = shards.gather((part.last_obs, part.last_value), axis=0)

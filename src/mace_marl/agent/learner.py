@@ -58,6 +58,14 @@ class Rollout(NamedTuple):
     last_value: Array  # (e,)
 
 
+class Heard(NamedTuple):
+    """Novelties of a rollout: one's own, and those the others told."""
+
+    own: Array  # (t, e): 0 where it does not count
+    inbox: Array  # (others, t, e), as received
+    scored: Array  # (t, e) bool: where novelty counts
+
+
 class Intrinsic(NamedTuple):
     """The parts of the shaped reward, all (t, e); zeros where the method does without."""
 
@@ -153,24 +161,29 @@ class Agent:
         self, learner: Learner, rollout: Rollout, settings: Settings
     ) -> tuple[Learner, Intrinsic]:
         """Novelty, exchange, accumulation, posterior: the intrinsic rewards of a rollout."""
+        learner, heard = self.exchange(learner, rollout, settings)
+        novelty, hindsight = heard.own, jnp.zeros_like(heard.own)
+        if self.method.novelty == "sum":
+            others = jnp.where(heard.scored, heard.inbox, 0.0)
+            novelty = intrinsic.novelty_reward(heard.own, others)
+        if self.posterior:
+            learner, hindsight = self.hindsight(learner, rollout, heard, settings)
+        return learner, Intrinsic(novelty, hindsight)
+
+    def exchange(
+        self, learner: Learner, rollout: Rollout, settings: Settings
+    ) -> tuple[Learner, Heard]:
+        """Measure the novelty of a rollout and tell the others, as far as the method needs it."""
         nothing = jnp.zeros_like(rollout.reward)
+        silence = jnp.zeros((self.num_agents - 1, *nothing.shape))
         if self.novelty is None:
-            return learner, Intrinsic(nothing, nothing)
+            return learner, Heard(nothing, silence, scored=jnp.zeros_like(rollout.first))
         counts, seen_next, scored = self._measured(learner, rollout, settings)
-        learner = learner._replace(novelty=counts)
         message = self.novelty.novelty(counts, seen_next, settings.novelty_scale)
         message = jnp.where(rollout.next_alive, message, 0.0)
+        inbox = channel.exchange(message) if self.method.communicates else silence
         own = jnp.where(scored, message, 0.0)
-        if not self.method.communicates:
-            return learner, Intrinsic(own, nothing)
-
-        inbox = channel.exchange(message)  # (others, t, e)
-        novelty, hindsight = own, nothing
-        if self.method.novelty == "sum":
-            novelty = intrinsic.novelty_reward(own, jnp.where(scored, inbox, 0.0))
-        if self.posterior:
-            learner, hindsight = self.hindsight(learner, rollout, inbox, scored, settings)
-        return learner, Intrinsic(novelty, jnp.where(rollout.alive, hindsight, 0.0))
+        return learner._replace(novelty=counts), Heard(own, inbox, scored)
 
     def _measured(
         self, learner: Learner, rollout: Rollout, settings: Settings
@@ -192,10 +205,10 @@ class Agent:
         return self.novelty.visit(learner.novelty, visited, seen), seen_next, scored
 
     def hindsight(
-        self, learner: Learner, rollout: Rollout, inbox: Array, scored: Array, settings: Settings
+        self, learner: Learner, rollout: Rollout, heard: Heard, settings: Settings
     ) -> tuple[Learner, Array]:
-        """The hindsight reward  # (t, e), from the novelties received  # inbox (others, t, e)."""
-        posterior = self.posterior
+        """The hindsight reward  # (t, e), from the novelties received."""
+        posterior, scored = self.posterior, heard.scored
         assert posterior is not None
         ended = rollout.terminated | rollout.truncated
 
@@ -215,11 +228,12 @@ class Agent:
             return window, edges, z, log_posterior
 
         window, edges, z, log_posterior = jax.vmap(of_other)(
-            learner.posterior, learner.edges, inbox
+            learner.posterior, learner.edges, heard.inbox
         )
         reward = intrinsic.hindsight_reward(
             z, log_posterior, rollout.log_prob, settings.ratio_epsilon
         )
+        reward = jnp.where(rollout.alive, reward, 0.0)
         return learner._replace(posterior=window, edges=edges), reward
 
     def advantage(self, rollout: Rollout, reward: Array, settings: Settings) -> Array:

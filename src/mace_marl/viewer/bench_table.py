@@ -1,0 +1,33 @@
+"""The figures of `mace bench` as a table."""
+
+from typing import Any
+
+
+def bench_table(figures: dict[str, Any]) -> str:
+    """One column per task, one row per figure."""
+    tasks: dict[str, dict[str, Any]] = figures["tasks"]
+    rows = {
+        "world, million steps/s": lambda t: f"{t['world_steps_per_second'] / 1e6:.1f}",
+        "collection alone, steps/s": lambda t: f"{t['collect_steps_per_second']:,.0f}",
+        "whole updates, steps/s": lambda t: f"{t['env_steps_per_second']:,.0f}",
+        "textbook GFLOP per update": lambda t: f"{t['textbook_gflop_per_update']:.0f}",
+        "learner, GFLOP/s": lambda t: f"{t['learner_gflops']:.0f}",
+        "learner, fraction of peak": lambda t: f"{t['learner_fraction_of_peak']:.2f}",
+        "end to end, fraction of peak": lambda t: f"{t['end_to_end_fraction_of_peak']:.2f}",
+        **{
+            f"time in {stage}": lambda t, stage=stage: f"{t['share'][stage]:.1%}"
+            for stage in next(iter(tasks.values()))["share"]
+        },
+        "peak memory, MiB": lambda t: f"{t['peak_memory_mib']:,.0f}",
+        "compile, s": lambda t: f"{t['compile_seconds']:.1f}",
+    }
+    head = (
+        f"{figures['cores']} cores, {len(figures['devices'])} devices, JAX {figures['jax']},"
+        f" preset {figures['preset']}, method {figures['method']};"
+        f" matmul peak {figures['peak_gflops']:.0f} GFLOP/s"
+    )
+    width = max(map(len, rows))
+    lines = [head, "", " " * width + "".join(f"  {name:>22}" for name in tasks)]
+    for name, show in rows.items():
+        lines.append(f"{name:<{width}}" + "".join(f"  {show(task):>22}" for task in tasks.values()))
+    return "\n".join(lines)
