@@ -7,7 +7,7 @@ several updates in a row.
 import math
 from collections import Counter, deque
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -208,7 +208,8 @@ Prepared = tuple[Learner, Intrinsic, Chunks]  # of all agents, stacked
 class Team:
     """The package's agents, as the trainer runs them."""
 
-    def __init__(self, method: str, settings: Settings) -> None:
+    def __init__(self, method: str, preset: str) -> None:
+        self.settings = settings = PRESETS[preset].override(SMALL)
         self.agent = Agent.of(Sheet(), METHODS[method], settings)
         self.blank = blank_learners(self.agent, settings)
 
@@ -216,6 +217,9 @@ class Team:
             return self.agent.prepare(learner, rollout, settings)
 
         self.prepare = jax.jit(jax.vmap(prepare, axis_name=channel.AXIS))
+
+
+team_of = cache(Team)
 
 
 def others_of(i: int) -> list[int]:
@@ -226,8 +230,8 @@ def others_of(i: int) -> list[int]:
 @pytest.mark.parametrize("preset", ["paper", "authors"])
 @pytest.mark.parametrize("name", ["ippo", "r_loc", "r_nov", "r_hin", "mace"])
 def test_rollouts_become_what_ppo_learns_from(name: str, preset: str) -> None:
-    settings = PRESETS[preset].override(SMALL)
-    team, method = Team(name, settings), METHODS[name]
+    team, method = team_of(name, preset), METHODS[name]
+    settings = team.settings
     for mortal in (False, True):
         learners, reference = team.blank, PlainTeam(settings)
         for update in range(UPDATES):
@@ -341,7 +345,7 @@ def test_novelty_of_final_observations_is_nothing_with_the_authors() -> None:
 
 def test_others_are_known_by_their_novelty_alone() -> None:
     """Whatever else they do, see or get, it changes nothing for this agent."""
-    team = Team("mace", PRESETS["paper"].override(SMALL))
+    team = team_of("mace", "paper")
     rollouts = make_rollouts(0)
     stranger = make_rollouts(1)
     same = ("obs", "next_obs", "terminated", "truncated")  # where others are, and when all ends

@@ -343,9 +343,7 @@ def test_improvement_equals_plain_adam(
         assert_close(after, end, atol=2e-3 * distance)
 
 
-@pytest.mark.parametrize(
-    ("minibatches", "micro_batch", "num_shards"), [(1, 2, 1), (1, 1, 2), (3, 1, 2)]
-)
+@pytest.mark.parametrize(("minibatches", "micro_batch", "num_shards"), [(1, 2, 1), (3, 1, 2)])
 def test_layout_changes_rounding_only(minibatches: int, micro_batch: int, num_shards: int) -> None:
     """Micro-batches of other sizes, and two shards: these see the same mini-batches too."""
     settings = TWICE.override({**SIZE_MATTERS, "minibatches": minibatches})
