@@ -137,6 +137,8 @@ def test_a_misspelt_method_is_suggested() -> None:
         ("gae_lambda", 1.5),
         ("edge_smoothing", 1.1),
         ("clip", -0.2),
+        ("clip", float("inf")),  # nothing but finiteness limits it
+        ("value_clip", float("inf")),
         ("actor_learning_rate", float("-inf")),
         ("value_clip", "none"),
         ("value_clip", -0.2),
@@ -160,6 +162,7 @@ def test_a_misspelt_method_is_suggested() -> None:
         ("truncation", "Bootstrap"),
         pytest.param(
             *("gamma", 10**400),
+            id="gamma-too large for a float",
             marks=pytest.mark.xfail(
                 raises=OverflowError, strict=True, reason="too large for a float, not yet caught"
             ),
