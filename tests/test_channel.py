@@ -304,7 +304,6 @@ def test_a_second_message_in_the_same_collective_is_counted(
     assert make_trainer("mace").floats_sent() == 2.0
 
 
-@pytest.mark.xfail(strict=True, reason="a collective in a loop is counted as if it ran once")
 def test_a_second_message_in_the_same_loop_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """One all_gather in the program, but it is run twice."""
     honest = channel.exchange

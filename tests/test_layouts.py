@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +16,7 @@ from mace_marl.methods import METHODS
 from mace_marl.rollout import collect
 from mace_marl.settings import Settings
 from mace_marl.tasks import get_task, make_world
-from mace_marl.trainer import Trainer, agents_first
+from mace_marl.trainer import Learner, Trainer, TrainState, agents_first
 
 UPDATES = 3
 SETTINGS = [
@@ -69,18 +70,14 @@ def test_layouts_of_one_device_agree() -> None:
         return jax.device_get(report.agents)
 
     expected = losses(Layout(micro_batch=16, in_turn=False))
-    for layout in (
-        Layout(micro_batch=16),
-        Layout(micro_batch=4),
-        Layout(micro_batch=4, distinct=True),
-        Layout(micro_batch=16, distinct=True),
-    ):
+    for layout in (Layout(micro_batch=4), Layout(micro_batch=8, distinct=True)):
         for term, values in losses(layout).items():
             np.testing.assert_allclose(values, expected[term], rtol=1e-3, atol=1e-5, err_msg=term)
 
 
-@pytest.mark.parametrize("task_name", ["gridworld/minipass", "gridworld/multiroom"])
-@pytest.mark.parametrize("one_hot", [False, True])
+@pytest.mark.parametrize(
+    ("task_name", "one_hot"), [("gridworld/minipass", True), ("gridworld/multiroom", False)]
+)
 def test_fast_gradient_is_the_plain_gradient(task_name: str, one_hot: bool) -> None:
     """Micro-batches and distinct observations give the gradient that `plain_gradient` defines."""
     task = get_task(task_name)
@@ -88,12 +85,17 @@ def test_fast_gradient_is_the_plain_gradient(task_name: str, one_hot: bool) -> N
     settings = Settings(num_envs=8, rollout_length=30, hidden_size=16, one_hot=one_hot)
     trainer = Trainer(world, METHODS["mace"], settings, Layout())
     state = trainer.init(3)
-    _, whole, _ = collect(world, state.learners, state.stage, settings)
-    rollouts = agents_first(whole)
-    learners, _, every_chunks = jax.vmap(
-        trainer.agent.prepare, in_axes=(0, 0, None), axis_name="agent"
-    )(state.learners, rollouts, settings)
-    learner, chunks = jax.tree.map(lambda x: x[0], (learners, every_chunks))
+
+    @jax.jit
+    def first_agents(state: TrainState) -> tuple[Learner, ppo.Chunks]:
+        _, whole, _ = collect(world, state.learners, state.stage, settings)
+        learners, _, chunks = jax.vmap(
+            lambda learner, rollout: trainer.agent.prepare(learner, rollout, settings),
+            axis_name="agent",
+        )(state.learners, agents_first(whole))
+        return jax.tree.map(lambda x: x[0], (learners, chunks))
+
+    learner, chunks = first_agents(state)
     assert trainer.agent.observations is not None
     distinct = find_distinct(chunks.obs, trainer.agent.observations)
     unique = np.unique(np.asarray(chunks.obs).reshape(-1, world.observation_size), axis=0)
@@ -103,9 +105,11 @@ def test_fast_gradient_is_the_plain_gradient(task_name: str, one_hot: bool) -> N
         (ppo.actor_loss, learner.actor.network),
         (ppo.critic_loss, learner.critic.network),
     ):
-        expected, expected_report = plain_gradient(loss, network, chunks, settings)
+        expected, expected_report = eqx.filter_jit(plain_gradient)(loss, network, chunks, settings)
         for way in (None, distinct):
-            gradient, report = summed_gradient(loss, network, chunks, groups, settings, way)
+            gradient, report = eqx.filter_jit(summed_gradient)(
+                loss, network, chunks, groups, settings, way
+            )
             for ours, theirs in zip(
                 jax.tree.leaves(gradient), jax.tree.leaves(expected), strict=True
             ):

@@ -5,6 +5,7 @@ Everything an agent does after collecting is one program over a named axis, `age
 `traffic` reads off the trace of such a program what really crosses.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -35,8 +36,8 @@ class Crossing:
 
     primitive: str
     dtypes: tuple[str, ...]
-    numbers: int
-    bytes: int
+    numbers: float  # infinite where it is sent in a loop without a fixed end
+    bytes: float
 
 
 def traffic(program: Callable[..., Any], num_agents: int, *arguments: Any) -> list[Crossing]:
@@ -48,10 +49,11 @@ def traffic(program: Callable[..., Any], num_agents: int, *arguments: Any) -> li
     """
     axes = [(AXIS, num_agents), (shards.AXIS, 1)]
     trace = jax.make_jaxpr(program, axis_env=axes)(*arguments)
-    return list(_crossings(trace.jaxpr))
+    return list(_crossings(trace.jaxpr, 1))
 
 
-def _crossings(jaxpr: Any) -> Iterator[Crossing]:
+def _crossings(jaxpr: Any, times: float) -> Iterator[Crossing]:
+    """`times`: how often the program runs through this part of it."""
     for equation in jaxpr.eqns:
         names_axis = any(_mentions_axis(value) for value in equation.params.values())
         if names_axis and equation.primitive.name != "axis_index":
@@ -59,11 +61,18 @@ def _crossings(jaxpr: Any) -> Iterator[Crossing]:
             yield Crossing(
                 primitive=equation.primitive.name,
                 dtypes=tuple(str(aval.dtype) for aval in avals),
-                numbers=sum(aval.size for aval in avals),
-                bytes=sum(aval.size * aval.dtype.itemsize for aval in avals),
+                numbers=times * sum(aval.size for aval in avals),
+                bytes=times * sum(aval.size * aval.dtype.itemsize for aval in avals),
             )
         for inner in jax_core.jaxprs_in_params(equation.params):
-            yield from _crossings(inner)
+            yield from _crossings(inner, times * _runs(equation))
+
+
+def _runs(equation: Any) -> float:
+    """How often an operation runs through the programs inside it."""
+    return {"scan": equation.params.get("length", 1), "while": math.inf}.get(
+        equation.primitive.name, 1
+    )
 
 
 def _mentions_axis(value: Any) -> bool:

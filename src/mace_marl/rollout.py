@@ -59,13 +59,13 @@ def begin(world: World, settings: Settings, key: Array) -> Stage:
     """All environments at the start of an episode."""
     keys = jax.vmap(jax.random.split, out_axes=1)(jax.random.split(key, settings.num_envs))
     states, first = jax.vmap(world.reset)(keys[0])
-    hidden = jnp.zeros((settings.num_envs, world.num_agents, settings.hidden_size))
+    memory = (settings.num_envs, world.num_agents, settings.hidden_size)
     return Stage(
         world=states,
         seen=first,
         first=jnp.ones(settings.num_envs, bool),
-        actor_hidden=hidden,
-        critic_hidden=hidden,
+        actor_hidden=jnp.zeros(memory),
+        critic_hidden=jnp.zeros(memory),
         episode_return=jnp.zeros(settings.num_envs),
         episode_length=jnp.zeros(settings.num_envs, jnp.int32),
         key=keys[1],

@@ -12,6 +12,8 @@ from typing import Any, Literal, get_args
 
 from mace_marl.errors import UserError
 
+LARGEST = 3e38  # about the largest number of 32 bits
+
 
 def _setting(default: Any, help: str, least: float = 0.0, most: float = math.inf) -> Any:
     return field(default=default, metadata={"help": help, "least": least, "most": most})
@@ -80,7 +82,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         for entry in fields(self):
-            _check(entry, getattr(self, entry.name))
+            value = getattr(self, entry.name)
+            _check(entry, value)
+            if entry.type is float or (entry.type == float | None and value is not None):
+                object.__setattr__(self, entry.name, float(value))  # 1 is as good as 1.0
         if self.rollout_length % self.chunk_length:
             raise UserError(
                 f"rollout_length {self.rollout_length} is not a multiple of chunk_length"
@@ -119,7 +124,8 @@ def _check(entry: Field[Any], value: Any) -> None:
     elif kind is int or kind is float or optional:
         whole = kind is int
         number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-        good = number and math.isfinite(value) and least <= value <= most
+        # Comparison first: an integer may be too large to become a float at all.
+        good = number and least <= value <= min(most, LARGEST) and math.isfinite(value)
         limit = f"from {least:g}" + (f" to {most:g}" if most < math.inf else "")
         wanted = f"a {'whole' if whole else 'finite'} number {limit}"
     else:

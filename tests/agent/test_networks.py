@@ -102,7 +102,7 @@ def test_nothing_is_remembered_where_an_episode_begins() -> None:
 
 @pytest.mark.parametrize(("rows", "columns"), [(4, 12), (12, 4), (1, 5), (64, 64)])
 def test_orthogonal(rows: int, columns: int) -> None:
-    make = jax.jit(lambda key: orthogonal(key, rows, columns))
+    make = jax.jit(lambda key: orthogonal(jax.random.normal(key, (rows, columns))))
     matrix = np.asarray(make(jax.random.key(0)), np.float64)
     assert matrix.shape == (rows, columns)
     gram = matrix @ matrix.T if rows <= columns else matrix.T @ matrix
@@ -112,7 +112,7 @@ def test_orthogonal(rows: int, columns: int) -> None:
 def test_orthogonal_matrices_are_spread_evenly() -> None:
     """A uniform orthogonal matrix has entries of mean 0 and variance 1/n: no axis is preferred."""
     keys = jax.random.split(jax.random.key(1), 2000)
-    matrices = jax.jit(jax.vmap(lambda key: orthogonal(key, 3, 3)))(keys)
+    matrices = jax.jit(jax.vmap(lambda key: orthogonal(jax.random.normal(key, (3, 3)))))(keys)
     assert_allclose(np.mean(matrices, axis=0), np.zeros((3, 3)), atol=0.06)
     assert_allclose(np.mean(matrices**2, axis=0), np.full((3, 3), 1 / 3), atol=0.04)
 

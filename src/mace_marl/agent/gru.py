@@ -18,11 +18,6 @@ class GRU(eqx.Module):
     inputs: Linear  # to the three gates: reset, update, candidate
     recurrent: Linear
 
-    def __init__(self, size: int, key: Array) -> None:
-        input_key, recurrent_key = jax.random.split(key)
-        self.inputs = Linear(size, 3 * size, 1.0, input_key)
-        self.recurrent = Linear(size, 3 * size, 1.0, recurrent_key)
-
     def __call__(self, from_input: Array, hidden: Array) -> Array:
         """The next hidden state, from `inputs(x)`  # (batch, 3·size), hidden (batch, size)."""
         return _step(from_input, self.recurrent(hidden), hidden)[0]

@@ -9,11 +9,12 @@ from functools import partial
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from mace_marl.agent.encoding import Encoding
 from mace_marl.agent.gru import GRU
-from mace_marl.agent.linear import Linear
+from mace_marl.agent.linear import Linear, orthogonal_layer
 from mace_marl.settings import Settings
 
 GAIN = {"relu": 2**0.5, "tanh": 5 / 3}
@@ -27,18 +28,6 @@ class Network(eqx.Module):
     fc2: Linear
     gru: GRU
     head: Linear
-
-    def __init__(
-        self, encoding: Encoding, outputs: int, head_gain: float, settings: Settings, key: Array
-    ) -> None:
-        keys = jax.random.split(key, 4)
-        size, gain = settings.hidden_size, GAIN[settings.activation]
-        self.encoding = encoding
-        self.activation = settings.activation
-        self.fc1 = Linear(encoding.size, size, gain, keys[0])
-        self.fc2 = Linear(size, size, gain, keys[1])
-        self.gru = GRU(size, keys[2])
-        self.head = Linear(size, outputs, head_gain, keys[3])
 
     def before_memory(self, obs: Array) -> Array:
         """All that depends on the observation alone: the GRU's gates from it  # (…, 3·size)."""
@@ -64,12 +53,35 @@ class Network(eqx.Module):
         return self.head(self.gru.over_time(gates, hidden, first))
 
 
+def make_network(
+    encoding: Encoding, outputs: int, head_gain: Array | float, settings: Settings, key: Array
+) -> Network:
+    """A network before learning: orthogonal weights, biases zero."""
+    size, gain = settings.hidden_size, GAIN[settings.activation]
+    shapes = [
+        (encoding.size, size),
+        (size, size),
+        (size, 3 * size),
+        (size, 3 * size),
+        (size, outputs),
+    ]
+    # All random numbers at once: each draw would add to the time it takes to compile.
+    ends = np.cumsum([rows * columns for rows, columns in shapes])
+    parts = jnp.split(jax.random.normal(key, (int(ends[-1]),)), ends[:-1])
+    gains = (gain, gain, 1.0, 1.0, head_gain)
+    fc1, fc2, inputs, recurrent, head = (
+        orthogonal_layer(part.reshape(shape), gain)
+        for part, shape, gain in zip(parts, shapes, gains, strict=True)
+    )
+    return Network(encoding, settings.activation, fc1, fc2, GRU(inputs, recurrent), head)
+
+
 def make_actor(encoding: Encoding, num_actions: int, settings: Settings, key: Array) -> Network:
-    return Network(encoding, num_actions, settings.head_gain, settings, key)
+    return make_network(encoding, num_actions, settings.head_gain, settings, key)
 
 
 def make_critic(encoding: Encoding, settings: Settings, key: Array) -> Network:
-    return Network(encoding, 1, 1.0, settings, key)
+    return make_network(encoding, 1, 1.0, settings, key)
 
 
 @partial(jnp.vectorize, signature="(a),(a)->(a)")
