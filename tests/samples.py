@@ -14,7 +14,7 @@ from jax import Array
 from mace_marl.agent import ppo
 from mace_marl.agent.encoding import Encoding
 from mace_marl.agent.learner import Agent, Learner
-from mace_marl.agent.networks import Network
+from mace_marl.agent.networks import Network, make_network
 from mace_marl.envs.api import Feature, Step, World
 from mace_marl.envs.gridworld import GridWorld, parse_map
 from mace_marl.settings import Settings
@@ -71,7 +71,7 @@ def random_network(
 @cache
 def _network_shapes(encoding: Encoding, outputs: int, settings: Settings) -> Network:
     return eqx.filter_eval_shape(
-        Network, encoding, outputs, 1.0, settings, jax.eval_shape(lambda: jax.random.key(0))
+        make_network, encoding, outputs, 1.0, settings, jax.eval_shape(lambda: jax.random.key(0))
     )
 
 
