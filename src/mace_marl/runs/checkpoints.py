@@ -99,7 +99,8 @@ def unflatten(template: Any, arrays: dict[str, np.ndarray]) -> Any:
     restored = []
     for path, leaf in leaves:
         wanted = jax.eval_shape(_plain, leaf)
-        array = arrays.get(_name(path), np.zeros(wanted.shape, wanted.dtype) if not wanted.size else None)
+        empty = None if wanted.size else np.zeros(wanted.shape, wanted.dtype)
+        array = arrays.get(_name(path), empty)
         if array is None or array.shape != wanted.shape or array.dtype != wanted.dtype:
             raise UserError(
                 f"the checkpoint does not fit this version of the program: {_name(path)} is"

@@ -83,7 +83,9 @@ class Run:
             )
         return checkpoint
 
-    def play(self, episodes: int, greedy: bool = False, seed: int = 0, record: bool = False) -> Played:
+    def play(
+        self, episodes: int, greedy: bool = False, seed: int = 0, record: bool = False
+    ) -> Played:
         """Play episodes with the newest checkpoint's policies."""
         if episodes < 1:
             raise UserError(f"episodes must be at least 1, not {episodes}.")
@@ -201,5 +203,6 @@ def _create(directory: Path, config: Config) -> None:
             _refuse_used(directory)
             raise
     except OSError as error:
-        raise UserError(f"{directory} cannot be made ({error.strerror}); give another --run-dir.") from None
-
+        raise UserError(
+            f"{directory} cannot be made ({error.strerror}); give another --run-dir."
+        ) from None
