@@ -81,8 +81,13 @@ def test_exchange_sends_float32_whatever_it_is_given() -> None:
         ("ippo", []),
         ("r_loc", []),
         ("r_nov", [ONE_FLOAT_PER_STEP]),
+        ("max_u", [ONE_FLOAT_PER_STEP]),
         ("r_hin", [ONE_FLOAT_PER_STEP]),
+        ("r_hin_s", [ONE_FLOAT_PER_STEP]),
         ("mace", [ONE_FLOAT_PER_STEP]),
+        ("mace_mi", [ONE_FLOAT_PER_STEP]),
+        ("mace_z", [ONE_FLOAT_PER_STEP]),
+        ("mace_s", [ONE_FLOAT_PER_STEP]),
     ],
 )
 def test_what_crosses_after_collecting(method: str, crossings: list[Crossing]) -> None:

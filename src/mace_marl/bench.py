@@ -179,6 +179,7 @@ def _time_updates(trainer: Trainer, state: TrainState) -> tuple[float, TrainStat
 def _time_stages(trainer: Trainer, state: TrainState) -> dict[str, float]:
     """Seconds of each stage of an update, compiled by itself."""
     agent, settings = trainer.agent, trainer.settings
+    explorer = agent.explorer
 
     def on_shards(function: Callable[..., Any], *specs: Any) -> Callable[..., Any]:
         return jax.jit(
@@ -192,15 +193,15 @@ def _time_stages(trainer: Trainer, state: TrainState) -> dict[str, float]:
         return agents_first(join_shards(part))
 
     def exchange(learners: Learner, rollouts: Any) -> Any:
-        return jax.vmap(lambda one, r: agent.exchange(one, r, settings), axis_name=channel.AXIS)(
-            learners, rollouts
+        return jax.vmap(lambda one, r: explorer.exchange(one, r, settings), axis_name=channel.AXIS)(
+            learners.exploration, rollouts
         )
 
     def posterior(learners: Learner, rollouts: Any, heard: Any) -> Any:
-        if agent.posterior is None:
-            return learners.edges
-        return jax.vmap(lambda one, r, h: agent.hindsight(one, r, h, settings))(
-            learners, rollouts, heard
+        if explorer.method.hindsight == "none":
+            return learners.exploration.edges
+        return jax.vmap(lambda one, r, h: explorer.hindsight(one, r, h, settings))(
+            learners.exploration, rollouts, heard
         )
 
     def prepare(learners: Learner, rollouts: Any) -> Any:

@@ -11,15 +11,22 @@ from mace_marl.errors import UserError
 class Method:
     name: str
     sentence: str
-    novelty: Literal["none", "own", "sum"]
-    """The novelty-based reward: nothing, u^i, or equation (1)."""
-    hindsight: Literal["none", "weighted"]
-    """The hindsight-based reward: nothing, or equation (7) summed over others (8)."""
+    novelty: Literal["none", "own", "sum", "max"] = "none"
+    """The novelty-based reward: nothing, u^i, Σ_j u^j (equation 1), or max_j u^j."""
+    hindsight: Literal["none", "weighted", "information", "novelty"] = "none"
+    """The hindsight-based reward: nothing, z log p/π (7), log p/π alone, or z alone."""
+    together: bool = False
+    """Whether it is of z^{−i}, the sum over others (15), instead of each z^j in turn (8)."""
+
+    @property
+    def infers(self) -> bool:
+        """Whether a posterior is estimated."""
+        return self.hindsight in ("weighted", "information")
 
     @property
     def communicates(self) -> bool:
         """Whether agents need each other's novelties at all."""
-        return self.novelty == "sum" or self.hindsight != "none"
+        return self.novelty in ("sum", "max") or self.hindsight != "none"
 
     @property
     def explores(self) -> bool:
@@ -33,20 +40,21 @@ METHODS = {
         Method(
             "ippo",
             "Independent PPO on the world's reward alone.",
-            novelty="none",
-            hindsight="none",
         ),
         Method(
             "r_loc",
             "IPPO rewarded for the novelty of the agent's own observation.",
             novelty="own",
-            hindsight="none",
         ),
         Method(
             "r_nov",
             "IPPO rewarded for the sum of all agents' novelties, an estimate of global novelty.",
             novelty="sum",
-            hindsight="none",
+        ),
+        Method(
+            "max_u",
+            "As r_nov, with the largest of all agents' novelties instead of their sum.",
+            novelty="max",
         ),
         Method(
             "r_hin",
@@ -55,10 +63,36 @@ METHODS = {
             hindsight="weighted",
         ),
         Method(
+            "r_hin_s",
+            "As r_hin, with one posterior for the others' novelty together, however many they are.",
+            novelty="own",
+            hindsight="weighted",
+            together=True,
+        ),
+        Method(
             "mace",
             "The paper's method: all agents' novelties, and influence on others' in hindsight.",
             novelty="sum",
             hindsight="weighted",
+        ),
+        Method(
+            "mace_mi",
+            "As mace, the influence not weighted by novelty: plain mutual information.",
+            novelty="sum",
+            hindsight="information",
+        ),
+        Method(
+            "mace_z",
+            "As mace, with others' accumulated novelty itself in place of the influence on it.",
+            novelty="sum",
+            hindsight="novelty",
+        ),
+        Method(
+            "mace_s",
+            "As mace, with one posterior for the others' novelty together, however many they are.",
+            novelty="sum",
+            hindsight="weighted",
+            together=True,
         ),
     )
 }

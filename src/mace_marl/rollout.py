@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from mace_marl.agent.learner import Learner, Rollout, act
+from mace_marl.agent.experience import Rollout
+from mace_marl.agent.learner import Learner, act
 from mace_marl.envs.api import Step, World, auto_reset
 from mace_marl.settings import Settings
 

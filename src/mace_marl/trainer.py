@@ -12,7 +12,8 @@ from jax.sharding import PartitionSpec as P
 
 from mace_marl import channel, rollout, shards
 from mace_marl.agent.encoding import Index, index_columns
-from mace_marl.agent.learner import Agent, Intrinsic, Learner, Rollout, mean_where
+from mace_marl.agent.experience import Intrinsic, Rollout, mean_where
+from mace_marl.agent.learner import Agent, Learner
 from mace_marl.agent.ppo import Chunks
 from mace_marl.envs.api import World
 from mace_marl.machine import Layout

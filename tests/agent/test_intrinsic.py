@@ -114,6 +114,12 @@ def test_z_bins_follow_discount_and_labels() -> None:
     assert_array_equal(intrinsic.z_bin(z, settings), [0, 0, 1, 1, 2, 2, 3, 3, 3])
 
 
+def test_z_bins_of_a_sum_over_agents_are_as_many_times_wider() -> None:
+    """Of two agents: K = 30 bins of [0, 180], each 6 wide."""
+    z = jnp.array([0.0, 5.99, 6.01, 90.1, 173.9, 174.1, 1e6])
+    assert_array_equal(intrinsic.z_bin(z, Settings(), summed=2), [0, 0, 1, 15, 28, 29, 29])
+
+
 # Rewards
 
 
@@ -123,14 +129,20 @@ def test_novelty_reward_is_the_sum_over_all_agents() -> None:
     assert_allclose(intrinsic.novelty_reward(own, inbox)[:, 0], [111, 222])
 
 
+def test_novelty_reward_may_be_the_largest_of_all_agents() -> None:
+    own, inbox = column(15, 2), jnp.stack([column(10, 20), column(3, 200)])
+    assert_allclose(intrinsic.novelty_reward(own, inbox, "max")[:, 0], [15, 200])
+    lonely = intrinsic.novelty_reward(own, jnp.zeros((0, 2, 1)), "max")
+    assert_allclose(lonely[:, 0], [15, 2])
+
+
 def test_hindsight_reward_by_hand() -> None:
     """Equation (7): z = 3, p = 1/2, π = 1/4 give 3 log 2; z = 5, p = 1/4, π = 1/2 give −5 log 2;
     p = π gives nothing, whatever z."""
-    reward = intrinsic.hindsight_reward(
-        column(3, 5, 1000)[None],
-        jnp.log(column(1 / 2, 1 / 4, 1 / 3))[None],
-        jnp.log(column(1 / 4, 1 / 2, 1 / 3)),
+    log_ratio = intrinsic.log_ratio(
+        jnp.log(column(1 / 2, 1 / 4, 1 / 3))[None], jnp.log(column(1 / 4, 1 / 2, 1 / 3))
     )
+    reward = intrinsic.hindsight_reward(column(3, 5, 1000)[None], log_ratio)
     assert_allclose(reward[:, 0], [3 * math.log(2), -5 * math.log(2), 0], atol=1e-4)
 
 
@@ -146,16 +158,18 @@ def test_hindsight_reward_is_the_sum_over_other_agents(epsilon: float) -> None:
             for e in range(3):
                 ratio = policy[t, e] / posterior[other, t, e]
                 wanted[t, e] -= z[other, t, e] * math.log(ratio + epsilon)
-    reward = intrinsic.hindsight_reward(
-        jnp.asarray(z), jnp.log(jnp.asarray(posterior)), jnp.log(jnp.asarray(policy)), epsilon
+    log_ratio = intrinsic.log_ratio(
+        jnp.log(jnp.asarray(posterior)), jnp.log(jnp.asarray(policy)), epsilon
     )
+    reward = intrinsic.hindsight_reward(jnp.asarray(z), log_ratio)
     assert_allclose(reward, wanted, rtol=1e-4, atol=1e-3)
 
 
 def test_epsilon_bounds_the_reward_of_an_action_that_was_never_meant() -> None:
     """π → 0 and p = 1: −log(0 + ε) = 13.8 for ε = 1e-6."""
     impossible = jnp.full((1, 1), -1e9)
-    reward = intrinsic.hindsight_reward(column(2)[None], column(0)[None], impossible, 1e-6)
+    log_ratio = intrinsic.log_ratio(column(0)[None], impossible, 1e-6)
+    reward = intrinsic.hindsight_reward(column(2)[None], log_ratio)
     assert_allclose(reward, [[2 * 13.815511]], rtol=1e-5)
 
 

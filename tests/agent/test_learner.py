@@ -20,9 +20,10 @@ from plain import PlainNetwork
 from samples import Sheet, blank_learners, random_learners
 
 from mace_marl import channel
-from mace_marl.agent.learner import Agent, Intrinsic, Learner, Rollout, act
+from mace_marl.agent.experience import Intrinsic, Rollout
+from mace_marl.agent.learner import Agent, Learner, act
 from mace_marl.agent.ppo import Chunks
-from mace_marl.methods import METHODS
+from mace_marl.methods import METHODS, Method
 from mace_marl.settings import PRESETS, Settings
 
 STEPS, ENVS, CHUNK, AGENTS = 12, 3, 4, Sheet.num_agents
@@ -104,18 +105,27 @@ class PlainTeam:
     """The agents' intrinsic rewards by loops and dictionaries, step by step as in the paper."""
 
     settings: Settings
+    method: Method
     agents: list[PlainAgent] = field(default_factory=lambda: [PlainAgent() for _ in range(AGENTS)])
 
-    def explore(self, rollouts: Any) -> tuple[Numbers, Numbers, Numbers]:
-        """Own novelty u^i, r_nov and r_hin, each  # (agents, t, e)."""
+    def explore(self, rollouts: Any) -> tuple[Numbers, Numbers]:
+        """The novelty-based and the hindsight-based reward, each  # (agents, t, e)."""
         messages = np.stack([self.message(i, of_agent(i, rollouts)) for i in range(AGENTS)])
         own = self.where_scored(messages, rollouts)
         hindsight = np.zeros(own.shape)
         for i in range(AGENTS):
-            for j in range(AGENTS):
-                if j != i:
-                    hindsight[i] += self.hindsight(i, j, messages[j], own[j], rollouts)
-        return own, np.broadcast_to(own.sum(axis=0), own.shape), hindsight
+            pairs = {j: self.accumulated(i, j, messages[j], own[j], rollouts) for j in others_of(i)}
+            if self.method.together:
+                pairs = {-1: tuple(np.sum(list(pairs.values()), axis=0))}
+            for j, (z, z_label) in pairs.items():
+                hindsight[i] += self.hindsight(i, j, z, z_label, rollouts)
+        novelty = {
+            "none": np.zeros(own.shape),
+            "own": own,
+            "sum": np.broadcast_to(own.sum(axis=0), own.shape),
+            "max": np.broadcast_to(own.max(axis=0), own.shape),
+        }
+        return novelty[self.method.novelty], hindsight
 
     def where_scored(self, numbers: Numbers, rollouts: Any) -> Numbers:
         """Without novelty of final observations, it is nothing where an episode ends."""
@@ -159,8 +169,10 @@ class PlainTeam:
             else [weight * x + (1 - weight) * y for x, y in zip(old, new, strict=True)]
         )
 
-    def hindsight(self, i: int, j: int, message: Numbers, u: Numbers, rollouts: Any) -> Numbers:
-        """r_hin^{i→j}, equation (7), of agent i from what agent j told it."""
+    def accumulated(
+        self, i: int, j: int, message: Numbers, u: Numbers, rollouts: Any
+    ) -> tuple[Numbers, Numbers]:
+        """z^j and its relabelled twin, as agent i makes them of what agent j told it."""
         settings, me = self.settings, self.agents[i]
         ended = (rollouts.terminated | rollouts.truncated)[i]
         me.edges[j] = edges = self.new_edges(i, j, message)
@@ -169,10 +181,18 @@ class PlainTeam:
         z_label = plain.accumulate(
             self.where_scored(label, rollouts), ended, settings.novelty_gamma
         )
-        width = 0.9 / (1 - settings.novelty_gamma) / settings.bins
-        require_clear(z_label / width, list(range(1, settings.bins)))
-        z = plain.accumulate(u, ended, settings.novelty_gamma)
+        return plain.accumulate(u, ended, settings.novelty_gamma), z_label
 
+    def hindsight(self, i: int, j: int, z: Numbers, z_label: Numbers, rollouts: Any) -> Numbers:
+        """r_hin^{i→j}, equation (7), or what the method has in its place; j = −1: all others."""
+        settings, me, kind = self.settings, self.agents[i], self.method.hindsight
+        if kind == "none":
+            return np.zeros((STEPS, ENVS))
+        if kind == "novelty":
+            return np.where(rollouts.alive[i], z, 0.0)
+        widest = 0.9 / (1 - settings.novelty_gamma) * (AGENTS - 1 if j < 0 else 1)
+        width = widest / settings.bins
+        require_clear(z_label / width, list(range(1, settings.bins)))
         table = me.samples.setdefault(j, deque(maxlen=settings.window))
         sample = {
             at: (
@@ -189,7 +209,8 @@ class PlainTeam:
             if rollouts.alive[i][at]:
                 together = sum(counts[(a, *x[1:])] for a in range(Sheet.num_actions))
                 ratio = math.exp(rollouts.log_prob[i][at]) / (counts[x] / together)
-                reward[at] = -z[at] * math.log(ratio + settings.ratio_epsilon)
+                weight = z[at] if kind == "weighted" else 1.0
+                reward[at] = -weight * math.log(ratio + settings.ratio_epsilon)
         return reward
 
 
@@ -228,28 +249,25 @@ def others_of(i: int) -> list[int]:
 
 
 @pytest.mark.parametrize("preset", ["paper", "authors"])
-@pytest.mark.parametrize("name", ["ippo", "r_loc", "r_nov", "r_hin", "mace"])
+@pytest.mark.parametrize("name", METHODS)
 def test_rollouts_become_what_ppo_learns_from(name: str, preset: str) -> None:
     team, method = team_of(name, preset), METHODS[name]
     settings = team.settings
     for mortal in (False, True):
-        learners, reference = team.blank, PlainTeam(settings)
+        learners, reference = team.blank, PlainTeam(settings, method)
         for update in range(UPDATES):
             rollouts = make_rollouts(update, mortal)
             learners, rewards, chunks = team.prepare(learners, rollouts)
-            learners = learners._replace(updates=learners.updates + 1)
-
-            own, summed, hindsight = reference.explore(rollouts)
-            nothing = np.zeros(own.shape)
-            novelty = {"none": nothing, "own": own, "sum": summed}[method.novelty]
-            hindsight = hindsight if method.hindsight == "weighted" else nothing
+            novelty, hindsight = reference.explore(rollouts)
             assert_allclose(rewards.novelty, novelty, rtol=1e-5, atol=1e-5)
             assert_allclose(rewards.hindsight, hindsight, rtol=1e-4, atol=1e-3)
-            shaped = rollouts.reward + 0.5 * (novelty + 0.3 * hindsight)  # β and λ as in SMALL
+            shaped = np.asarray(rollouts.reward) + 0.5 * (
+                novelty + 0.3 * hindsight
+            )  # β and λ as in SMALL
             check_chunks(chunks, rollouts, shaped, settings)
             if method.explores:
                 check_counts(learners, reference)
-            if method.hindsight == "weighted":
+            if method.infers:
                 check_tables(learners, reference, team.agent)
 
 
@@ -292,17 +310,19 @@ def check_chunks(chunks: Chunks, rollouts: Any, reward: Numbers, settings: Setti
 
 def check_counts(learners: Learner, team: PlainTeam) -> None:
     for i in range(AGENTS):
-        counts = np.asarray(learners.novelty[i])
+        counts = np.asarray(learners.exploration.novelty[i])
         assert sorted(counts[counts > 0]) == sorted(team.agents[i].visits.values())
 
 
 def check_tables(learners: Learner, team: PlainTeam, agent: Agent) -> None:
-    assert agent.posterior is not None
+    posterior, kept = agent.explorer.posterior, learners.exploration
+    assert posterior is not None
     for i in range(AGENTS):
         for k, j in enumerate(others_of(i)):
-            assert_allclose(learners.edges[i, k], team.agents[i].edges[j], rtol=1e-5)
-            window = jax.tree.map(lambda x, i=i, k=k: x[i, k], learners.posterior)
-            counts = np.asarray(agent.posterior.counts(window))
+            assert_allclose(kept.edges[i, k], team.agents[i].edges[j], rtol=1e-5)
+        for k, j in enumerate([-1] if team.method.together else others_of(i)):
+            window = jax.tree.map(lambda x, i=i, k=k: x[i, k], kept.posterior)
+            counts = np.asarray(posterior.counts(window))
             table = sum(team.agents[i].samples[j], Counter())
             assert sorted(counts[counts > 0]) == sorted(table.values())
 
@@ -327,7 +347,7 @@ def walk(settings: Settings) -> Numbers:
         next_alive=always,
         reward=jnp.zeros((3, 1)),
     )
-    _, rewards = agent.explore(learner, rollout, settings)
+    _, rewards = agent.explorer.explore(learner.exploration, rollout, settings)
     return np.asarray(rewards.novelty[:, 0])
 
 

@@ -37,8 +37,8 @@ def rewards_of_pairs(joint: np.ndarray, zs: tuple[float, ...]) -> np.ndarray:
     log_posterior = np.log(joint / joint.sum(axis=-2, keepdims=True))
     log_policy = np.broadcast_to(np.log(joint.sum(axis=-1, keepdims=True)), joint.shape)
     z = np.broadcast_to(np.array(zs), joint.shape)
-    others = jnp.asarray(z)[None], jnp.asarray(log_posterior)[None]
-    return np.asarray(intrinsic.hindsight_reward(*others, jnp.asarray(log_policy)))
+    log_ratio = intrinsic.log_ratio(jnp.asarray(log_posterior)[None], jnp.asarray(log_policy))
+    return np.asarray(intrinsic.hindsight_reward(jnp.asarray(z)[None], log_ratio))
 
 
 def expected_reward(joint: np.ndarray, zs: tuple[float, ...]) -> np.ndarray:

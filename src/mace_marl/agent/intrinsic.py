@@ -1,5 +1,7 @@
 """The paper's equations: accumulated novelty, its discretisation, and the shaped reward."""
 
+from typing import Literal
+
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
@@ -39,30 +41,41 @@ def relabel(novelty: Array, edges: Array) -> Array:
     return (jnp.searchsorted(edges, novelty, side="left") + 0.5) / bins
 
 
-def z_bin(z: Array, settings: Settings) -> Array:
+def z_bin(z: Array, settings: Settings, summed: int = 1) -> Array:
     """Which of the K bins an accumulated relabelled novelty falls in  # int32; the last is open.
 
-    The bins share the range [0, the largest label / (1 − γ)] equally.
+    The bins share the range [0, the largest label / (1 − γ)] equally, `summed` times as wide where
+    z is a sum over that many agents.
     """
-    largest = (1 - 0.5 / settings.percentile_bins) / (1 - settings.novelty_gamma)
+    largest = summed * (1 - 0.5 / settings.percentile_bins) / (1 - settings.novelty_gamma)
     return jnp.clip(z / largest * settings.bins, 0, settings.bins - 1).astype(jnp.int32)
 
 
-def novelty_reward(own: Array, inbox: Array) -> Array:
-    """r_nov = Σ_j u^j, equation (1)  # own (steps, envs), inbox (others, steps, envs)."""
+def novelty_reward(own: Array, inbox: Array, joined: Literal["sum", "max"] = "sum") -> Array:
+    """r_nov = Σ_j u^j, equation (1), or max_j u^j in its place.
+
+    `own`  # (steps, envs); `inbox`  # (others, steps, envs)
+    """
+    if joined == "max":
+        return jnp.maximum(own, inbox.max(axis=0, initial=0.0))
     return own + inbox.sum(axis=0)
 
 
-def hindsight_reward(
-    z: Array, log_posterior: Array, log_policy: Array, epsilon: Array | float = 0.0
-) -> Array:
+def log_ratio(log_posterior: Array, log_policy: Array, epsilon: Array | float = 0.0) -> Array:
+    """log p(a|o,z)/π(a|o)  # (others, steps, envs), from the logarithms of both.
+
+    It is taken as −log(π/p + ε), as the authors do; with ε = 0 it is the paper's.
+    """
+    return -jnp.logaddexp(log_policy - log_posterior, jnp.log(epsilon))
+
+
+def hindsight_reward(weight: Array, log_ratio: Array) -> Array:
     """r_hin^{i→j} = z^j log p(a|o,z^j)/π(a|o), equation (7), summed over others j, equation (8).
 
-    `z`, `log_posterior`  # (others, steps, envs); `log_policy`  # (steps, envs)
-    The logarithm is taken as −log(π/p + ε), as the authors do; with ε = 0 it is the equation's.
+    `weight`, `log_ratio`  # (others, steps, envs). With z^{−i} in place of all z^j, (15); with ones
+    in place of z^j, its expectation is the plain mutual information.
     """
-    log_ratio = -jnp.logaddexp(log_policy - log_posterior, jnp.log(epsilon))
-    return (z * log_ratio).sum(axis=0)
+    return (weight * log_ratio).sum(axis=0)
 
 
 def shaped_reward(extrinsic: Array, novelty: Array, hindsight: Array, settings: Settings) -> Array:
