@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 from commands import mace, rows
 
+from mace_marl import shards
 from mace_marl.agent import ppo
-from mace_marl.agent.gradient import find_distinct, plain_gradient, summed_gradient
+from mace_marl.agent.gradient import (
+    find_distinct,
+    make_room,
+    plain_gradient,
+    summed_gradient,
+)
 from mace_marl.machine import Layout
 from mace_marl.methods import METHODS
 from mace_marl.rollout import collect
@@ -97,18 +103,21 @@ def test_fast_gradient_is_the_plain_gradient(task_name: str, one_hot: bool) -> N
 
     learner, chunks = first_agents(state)
     assert trainer.agent.observations is not None
-    distinct = find_distinct(chunks.obs, trainer.agent.observations)
+    distinct, row = find_distinct(chunks.obs, trainer.agent.observations)
     unique = np.unique(np.asarray(chunks.obs).reshape(-1, world.observation_size), axis=0)
     assert int(distinct.size) == len(unique)
-    groups = jnp.arange(24).reshape(4, 6)
+    numbered = chunks._replace(row=row)
+    group = jax.vmap(lambda which: numbered.grouped(which, 6), axis_name=shards.AXIS)
+    groups = jax.tree.map(lambda x: x[0], group(jnp.arange(24)[None]))
     for loss, network in (
         (ppo.actor_loss, learner.actor.network),
         (ppo.critic_loss, learner.critic.network),
     ):
         expected, expected_report = eqx.filter_jit(plain_gradient)(loss, network, chunks, settings)
-        for way in (None, distinct):
-            gradient, report = eqx.filter_jit(summed_gradient)(
-                loss, network, chunks, groups, settings, way
+        dirty = jax.tree.map(lambda x: x + 7.0, make_room(network, distinct))  # need not be clear
+        for way in ((None, None), (distinct, dirty)):
+            gradient, report, _ = eqx.filter_jit(summed_gradient)(
+                loss, network, groups, settings, *way
             )
             for ours, theirs in zip(
                 jax.tree.leaves(gradient), jax.tree.leaves(expected), strict=True

@@ -10,7 +10,7 @@ from pathlib import Path
 from mace_marl.errors import UserError
 from mace_marl.settings import Settings
 
-MICRO_BATCH = 120  # chunks whose activations fit a CPU core's cache (docs/performance.md)
+MICRO_BATCH = 60  # chunks whose activations fit a CPU core's cache (docs/performance.md)
 ENOUGH_SAMPLES = 4096  # per device and optimiser step, to repay looking for distinct observations
 
 

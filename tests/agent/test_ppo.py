@@ -70,6 +70,7 @@ def make_sample() -> Sample:
             action=jnp.asarray(action, jnp.int32),
             first=jnp.asarray(first),
             available=jnp.asarray(available),
+            row=jnp.zeros((TIME, CHUNKS), jnp.int32),
             **{name: jnp.asarray(x, jnp.float32) for name, x in chunks.items()},
         ),
     )

@@ -31,17 +31,36 @@ class Distinct(NamedTuple):
 
     obs: Array  # (blocks, BLOCK, observation_size): each once, then whatever
     size: Array  # () int32: how many there are
-    row: Array  # (time, chunks) int32: which of them each sample is
 
 
-def find_distinct(obs: Array, index: Index) -> Distinct:
-    """The distinct ones among observations  # obs (time, chunks, observation_size)."""
+class Room(NamedTuple):
+    """Memory for the gates of all distinct observations and for their gradient.
+
+    It is handed on from gradient to gradient of one network: where most of it is never used,
+    clearing it each time would take longer than the work. (Two networks that shared one would have
+    XLA copy it.)
+    """
+
+    gates: Array  # (blocks, BLOCK, 3·size)
+    d_gates: Array  # (blocks, BLOCK, 3·size)
+
+
+def make_room(network: Network, distinct: Distinct) -> Room:
+    gates = _zeros(jax.eval_shape(network.before_memory, distinct.obs))
+    return Room(gates, gates)
+
+
+def find_distinct(obs: Array, index: Index) -> tuple[Distinct, Array]:
+    """The distinct ones among observations, and which of them each is  # (time, chunks) int32.
+
+    `obs`  # (time, chunks, observation_size)
+    """
     number = index(obs)
     seen = jnp.zeros(index.size, jnp.int32).at[number].set(1)
     row = (jnp.cumsum(seen) - 1)[number]
     size = min(index.size, number.size)
     room = jnp.zeros((-(-size // BLOCK) * BLOCK, obs.shape[-1])).at[row].set(obs)
-    return Distinct(room.reshape(-1, BLOCK, obs.shape[-1]), seen.sum(), row)
+    return Distinct(room.reshape(-1, BLOCK, obs.shape[-1]), seen.sum()), row
 
 
 def plain_gradient(
@@ -54,81 +73,84 @@ def plain_gradient(
 def summed_gradient(
     loss: Loss,
     network: Network,
-    chunks: Chunks,
-    groups: Array,
+    groups: Chunks,
     settings: Settings,
-    distinct: Distinct | None,
-) -> tuple[Network, Report]:
-    """`plain_gradient` over the chunks in `groups`  # (micro-batches, size) int32."""
-    if distinct is not None:
-        return _gradient_by_distinct(loss, network, chunks, groups, settings, distinct)
+    distinct: Distinct | None = None,
+    room: Room | None = None,
+) -> tuple[Network, Report, Room | None]:
+    """`plain_gradient` of all chunks in `groups`  # (groups, time, size, …); and the room again."""
+    if distinct is not None and room is not None:
+        return _gradient_by_distinct(loss, network, groups, settings, distinct, room)
 
-    def part(group: Array) -> tuple[Network, Report]:
-        return plain_gradient(loss, network, chunks.take(group), settings)
+    def part(group: Chunks) -> tuple[Network, Report]:
+        return plain_gradient(loss, network, group, settings)
 
-    def add(sums: tuple[Network, Report], group: Array) -> tuple[tuple[Network, Report], None]:
+    def add(sums: tuple[Network, Report], group: Chunks) -> tuple[tuple[Network, Report], None]:
         return jax.tree.map(jnp.add, sums, part(group)), None
 
-    return lax.scan(add, _zeros(jax.eval_shape(part, groups[0])), groups)[0]
+    gradient, report = lax.scan(add, _zeros(jax.eval_shape(part, _first(groups))), groups)[0]
+    return gradient, report, room
 
 
 def _gradient_by_distinct(
     loss: Loss,
     network: Network,
-    chunks: Chunks,
-    groups: Array,
+    groups: Chunks,
     settings: Settings,
     distinct: Distinct,
-) -> tuple[Network, Report]:
+    room: Room,
+) -> tuple[Network, Report, Room]:
     """Down to the gates sample by sample; from there on observation by observation."""
-    gates = _gates_of_distinct(network, distinct)  # (blocks · BLOCK, 3·size)
+    room = _prepare(network, distinct, room)
+    gates = room.gates.reshape(-1, room.gates.shape[-1])  # (blocks · BLOCK, 3·size)
 
-    def part(group: Array) -> tuple[tuple[Network, Array], Report]:
-        taken = chunks.take(group)
-
+    def part(group: Chunks) -> tuple[tuple[Network, Array], Report]:
         def of_gates(both: tuple[Network, Array]) -> tuple[Array, Report]:
-            return loss(both[0], taken, settings, both[1])
+            return loss(both[0], group, settings, both[1])
 
-        return eqx.filter_grad(of_gates, has_aux=True)((network, gates[distinct.row[:, group]]))
+        return eqx.filter_grad(of_gates, has_aux=True)((network, gates[group.row]))
 
-    def add(sums: tuple, group: Array) -> tuple[tuple, None]:
+    def add(sums: tuple, group: Chunks) -> tuple[tuple, None]:
         above, d_gates, report = sums
         (part_above, part_gates), part_report = part(group)
-        d_gates = d_gates.at[distinct.row[:, group]].add(part_gates)
+        d_gates = d_gates.at[group.row].add(part_gates)
         above, report = jax.tree.map(jnp.add, (above, report), (part_above, part_report))
         return (above, d_gates, report), None
 
-    (like_above, _), like_report = jax.eval_shape(part, groups[0])
-    nothing = (_zeros(like_above), jnp.zeros_like(gates), _zeros(like_report))
+    (like_above, _), like_report = jax.eval_shape(part, _first(groups))
+    nothing = (_zeros(like_above), room.d_gates.reshape(gates.shape), _zeros(like_report))
     (above, d_gates, report), _ = lax.scan(add, nothing, groups)
-    below = _pull_back(network, distinct, d_gates)
-    return jax.tree.map(jnp.add, above, below), report
+    room = room._replace(d_gates=d_gates.reshape(room.d_gates.shape))
+    below = _pull_back(network, distinct, room.d_gates)
+    return jax.tree.map(jnp.add, above, below), report, room
 
 
-def _gates_of_distinct(network: Network, distinct: Distinct) -> Array:
-    """`before_memory` of every distinct observation; no more blocks than there are any."""
+def _prepare(network: Network, distinct: Distinct, room: Room) -> Room:
+    """`before_memory` of every distinct observation, and no gradient yet: in the blocks in use."""
 
-    def block(k: Array, gates: Array) -> Array:
-        return gates.at[k].set(network.before_memory(distinct.obs[k]))
+    def block(k: Array, room: Room) -> Room:
+        gates = network.before_memory(distinct.obs[k])
+        return Room(room.gates.at[k].set(gates), room.d_gates.at[k].set(0.0))
 
-    shape = jax.eval_shape(network.before_memory, distinct.obs)
-    gates = lax.fori_loop(0, _blocks(distinct), block, _zeros(shape))
-    return gates.reshape(-1, shape.shape[-1])
+    return lax.fori_loop(0, _blocks(distinct), block, room)
 
 
 def _pull_back(network: Network, distinct: Distinct, d_gates: Array) -> Network:
     """The gradient of the layers below the gates, from that of the gates."""
-    d_blocks = d_gates.reshape(-1, BLOCK, d_gates.shape[-1])
 
     def block(k: Array, sums: Network) -> Network:
         _, pull = eqx.filter_vjp(lambda network: network.before_memory(distinct.obs[k]), network)
-        return jax.tree.map(jnp.add, sums, pull(d_blocks[k])[0])
+        return jax.tree.map(jnp.add, sums, pull(d_gates[k])[0])
 
     return lax.fori_loop(0, _blocks(distinct), block, jax.tree.map(jnp.zeros_like, network))
 
 
 def _blocks(distinct: Distinct) -> Array:
     return (distinct.size + BLOCK - 1) // BLOCK
+
+
+def _first(groups: Chunks) -> Chunks:
+    return jax.tree.map(lambda x: x[0], groups)
 
 
 def _zeros(like: Any) -> Any:

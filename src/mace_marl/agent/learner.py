@@ -89,7 +89,8 @@ class Agent:
         key, shuffle_key = jax.random.split(learner.key)
         distinct = None
         if layout.distinct and self.observations:
-            distinct = find_distinct(chunks.obs, self.observations)
+            distinct, row = find_distinct(chunks.obs, self.observations)
+            chunks = chunks._replace(row=row)
         actor, critic, report = ppo.improve(
             learner.actor,
             learner.critic,
@@ -136,6 +137,7 @@ class Agent:
             alive=cut(rollout.alive.astype(jnp.float32)),
             actor_hidden=rollout.actor_hidden.reshape(1, -1, settings.hidden_size),
             critic_hidden=rollout.critic_hidden.reshape(1, -1, settings.hidden_size),
+            row=jnp.zeros_like(cut(rollout.action)),
         )
 
 

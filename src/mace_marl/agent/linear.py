@@ -1,6 +1,7 @@
 """A linear layer, and its orthogonal initialisation."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
@@ -10,7 +11,30 @@ class Linear(eqx.Module):
     bias: Array  # (outputs,)
 
     def __call__(self, x: Array) -> Array:
-        return x @ self.weight + self.bias
+        return _product(x, self.weight) + self.bias
+
+
+@jax.custom_vjp
+def _product(x: Array, weight: Array) -> Array:
+    """x @ weight. Its own gradient for speed: XLA is ten times slower at xᵀd, where d is narrow,
+    than at dᵀx, and would turn the latter into the former."""
+    return x @ weight
+
+
+def _forwards(x: Array, weight: Array) -> tuple[Array, tuple[Array, Array]]:
+    return x @ weight, (x, weight)
+
+
+def _backwards(kept: tuple[Array, Array], d: Array) -> tuple[Array, Array]:
+    x, weight = kept
+    inputs, outputs = weight.shape
+    rows, d_rows = x.reshape(-1, inputs), d.reshape(-1, outputs)
+    if outputs < inputs:
+        return d @ weight.T, lax.optimization_barrier(d_rows.T @ rows).T
+    return d @ weight.T, rows.T @ d_rows
+
+
+_product.defvjp(_forwards, _backwards)
 
 
 def orthogonal_layer(gaussian: Array, gain: Array | float) -> Linear:

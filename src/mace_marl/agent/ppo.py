@@ -10,7 +10,7 @@ from jax import Array, lax
 
 from mace_marl import shards
 from mace_marl.agent.chunks import Chunks
-from mace_marl.agent.gradient import Distinct, summed_gradient
+from mace_marl.agent.gradient import Distinct, Room, make_room, summed_gradient
 from mace_marl.agent.networks import Network, log_policy
 from mace_marl.settings import Settings
 
@@ -20,6 +20,9 @@ class Optimised(NamedTuple):
 
     network: Network
     adam: Any
+
+
+_Carry = tuple[Optimised, Optimised, Room | None, Room | None]
 
 
 def actor_loss(
@@ -32,7 +35,8 @@ def actor_loss(
     gates = actor.before_memory(chunks.obs) if gates is None else gates
     logits = actor.from_gates(gates, chunks.actor_hidden[0], chunks.first)
     log_probs = log_policy(logits, chunks.available)
-    log_prob = jnp.take_along_axis(log_probs, chunks.action[..., None], axis=-1)[..., 0]
+    taken = jax.nn.one_hot(chunks.action, log_probs.shape[-1])  # quicker than indices, backwards
+    log_prob = (log_probs * taken).sum(axis=-1)
     log_ratio = log_prob - chunks.log_prob
     ratio = jnp.exp(log_ratio)
     clipped = jnp.clip(ratio, 1 - settings.clip, 1 + settings.clip)
@@ -109,20 +113,19 @@ def improve(
 
     Its gradient is a sum over shards, each of which sums its share in micro-batches.
     """
+    everything = jnp.arange(chunks.action.shape[1])
+    all_groups = chunks.grouped(everything, micro_batch) if settings.minibatches == 1 else None
 
-    def minibatch(
-        networks: tuple[Optimised, Optimised], which: Array
-    ) -> tuple[tuple[Optimised, Optimised], dict[str, Array]]:
-        actor, critic = networks
-        mine = shards.share(which)
-        groups = mine.reshape(-1, min(micro_batch, len(mine)))
-        of_actor, actor_report = summed_gradient(
-            actor_loss, actor.network, chunks, groups, settings, distinct
+    def minibatch(carry: _Carry, which: Array) -> tuple[_Carry, dict[str, Array]]:
+        actor, critic, actor_room, critic_room = carry
+        groups = all_groups if all_groups else chunks.grouped(which, micro_batch)
+        of_actor, actor_report, actor_room = summed_gradient(
+            actor_loss, actor.network, groups, settings, distinct, actor_room
         )
-        of_critic, critic_report = summed_gradient(
-            critic_loss, critic.network, chunks, groups, settings, distinct
+        of_critic, critic_report, critic_room = summed_gradient(
+            critic_loss, critic.network, groups, settings, distinct, critic_room
         )
-        living = chunks.alive[:, mine].sum()
+        living = groups.alive.sum()
         of_actor, of_critic, report, living = shards.total(
             (of_actor, of_critic, actor_report | critic_report, living)
         )
@@ -132,14 +135,13 @@ def improve(
         actor, actor_norm = _descend(actor, of_actor, settings.actor_learning_rate, settings)
         critic, critic_norm = _descend(critic, of_critic, settings.critic_learning_rate, settings)
         norms = {"actor_grad_norm": actor_norm, "critic_grad_norm": critic_norm}
-        return (actor, critic), report | norms
+        return (actor, critic, actor_room, critic_room), report | norms
 
-    def epoch(networks: Any, key: Array) -> tuple[Any, dict[str, Array]]:
-        order = jnp.arange(chunks.action.shape[1])
-        if settings.minibatches > 1:
-            order = jax.random.permutation(key, order)
-        return lax.scan(minibatch, networks, order.reshape(settings.minibatches, -1))
+    def epoch(carry: _Carry, key: Array) -> tuple[_Carry, dict[str, Array]]:
+        order = everything if all_groups else jax.random.permutation(key, everything)
+        return lax.scan(minibatch, carry, order.reshape(settings.minibatches, -1))
 
     keys = jax.random.split(key, settings.epochs)
-    (actor, critic), reports = lax.scan(epoch, (actor, critic), keys)
+    room = make_room(actor.network, distinct) if distinct else None
+    (actor, critic, *_), reports = lax.scan(epoch, (actor, critic, room, room), keys)
     return actor, critic, jax.tree.map(jnp.mean, reports)
