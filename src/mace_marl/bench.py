@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -23,14 +24,14 @@ from mace_marl import channel, rollout, shards
 from mace_marl.agent.learner import Agent, Learner
 from mace_marl.agent.networks import Network
 from mace_marl.envs.api import World, auto_reset
-from mace_marl.machine import choose_layout, cores, start_jax
+from mace_marl.machine import choose_layout, cores
 from mace_marl.methods import get_method
 from mace_marl.settings import Settings
 from mace_marl.tasks import TASKS, get_task, make_world, task_settings
 from mace_marl.trainer import Trainer, TrainState, agents_first, join_shards
 
 STAGES = ("collect", "exchange", "posterior", "shape", "learn")
-REPEATS = 3
+ROUNDS = 3
 BATCHES = (1024, 8192)  # environments per device tried in random play
 
 
@@ -57,10 +58,13 @@ def bench_task(task: str, preset: str, method: str) -> dict[str, Any]:
     jax.config.update("jax_enable_compilation_cache", False)  # compile time is one of the figures
     world = make_world(found.name, found.map)
     trainer = Trainer(world, get_method(method), settings, layout)
-    peak = peak_gflops()
     state = trainer.init(0)
-    seconds, state, compile_seconds = _time_updates(trainer, state)
-    stages = _time_stages(trainer, state)
+    began = time.perf_counter()
+    update = trainer.compile(state)
+    compile_seconds = time.perf_counter() - began
+    peak = peak_gflops()
+    seconds, state = _time_all(trainer, state, update)
+    stages = _stages(seconds)
     # The peak is measured on both sides of what it judges: on a shared machine it wanders.
     peak = max(peak, peak_gflops())
     work = textbook_gflop(trainer.agent, settings, state.learners)
@@ -78,9 +82,9 @@ def bench_task(task: str, preset: str, method: str) -> dict[str, Any]:
                 "textbook_gflop_per_update": work,
                 "learner_gflops": work / stages["learn"],
                 "learner_fraction_of_peak": work / stages["learn"] / peak,
-                "end_to_end_fraction_of_peak": work / seconds / peak,
-                "env_steps_per_second": settings.steps_per_update / seconds,
-                "update_seconds": seconds,
+                "end_to_end_fraction_of_peak": work / seconds["update"] / peak,
+                "env_steps_per_second": settings.steps_per_update / seconds["update"],
+                "update_seconds": seconds["update"],
                 "share": {name: t / sum(stages.values()) for name, t in stages.items()},
                 "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
                 "compile_seconds": compile_seconds,
@@ -92,26 +96,28 @@ def bench_task(task: str, preset: str, method: str) -> dict[str, Any]:
 
 def peak_gflops(size: int = 2048) -> float:
     """The best of NumPy's and JAX's single-precision product of large square matrices."""
-    start_jax(cores())
     square = np.random.default_rng(0).random((size, size), dtype=np.float32)
     on_device = jnp.asarray(square)
     product = jax.jit(jnp.matmul)
-    seconds = min(
-        best_seconds(lambda: square @ square, repeats=5),
-        best_seconds(lambda: product(on_device, on_device), repeats=5),
+    seconds = best_seconds(
+        {"numpy": lambda: square @ square, "jax": lambda: product(on_device, on_device)}, rounds=8
     )
-    return 2 * size**3 / seconds / 1e9
+    return 2 * size**3 / min(seconds.values()) / 1e9
 
 
-def best_seconds(work: Callable[[], Any], repeats: int = REPEATS) -> float:
-    """The shortest of several times, after one to warm up."""
-    jax.block_until_ready(work())
-    times = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        jax.block_until_ready(work())
-        times.append(time.perf_counter() - began)
-    return min(times)
+def best_seconds(works: dict[str, Callable[[], Any]], rounds: int = ROUNDS) -> dict[str, float]:
+    """The shortest of several times of each, after one to warm up.
+
+    All take turns in every round: on a shared machine, a slow moment then meets all alike.
+    """
+    best = dict.fromkeys(works, float("inf"))
+    for number in range(rounds + 1):
+        for name, work in works.items():
+            began = time.perf_counter()
+            jax.block_until_ready(work())
+            if number > 0:
+                best[name] = min(best[name], time.perf_counter() - began)
+    return best
 
 
 def textbook_gflop(agent: Agent, settings: Settings, learners: Learner) -> float:
@@ -159,25 +165,32 @@ def _random_play_speed(world: World, devices: int, batch: int, steps: int = 300)
         )
     )
     keys = jax.random.split(jax.random.key(0), devices)
-    return batch * devices * steps / best_seconds(lambda: program(keys))
+    return batch * devices * steps / best_seconds({"play": lambda: program(keys)})["play"]
 
 
-def _time_updates(trainer: Trainer, state: TrainState) -> tuple[float, TrainState, float]:
-    """Seconds of the fastest whole update, the state after them, and seconds to compile."""
-    began = time.perf_counter()
-    program = trainer.compile(state)
-    compile_seconds = time.perf_counter() - began
-    times = []
-    for _ in range(REPEATS + 1):
-        began = time.perf_counter()
-        state, report = program(state, trainer.settings)
-        jax.block_until_ready((state, report))
-        times.append(time.perf_counter() - began)
-    return min(times[1:]), state, compile_seconds
+def _time_all(
+    trainer: Trainer, state: TrainState, update: Callable[..., Any]
+) -> tuple[dict[str, float], TrainState]:
+    """Seconds of whole updates and of each stage; and the state after."""
+    stages = stage_work(trainer, state)  # from copies: an update uses its state up
+
+    def next_update() -> Any:
+        nonlocal state
+        state, report = update(state, trainer.settings)
+        return report
+
+    seconds = best_seconds({"update": next_update, **stages})
+    return seconds, state
 
 
-def _time_stages(trainer: Trainer, state: TrainState) -> dict[str, float]:
-    """Seconds of each stage of an update, compiled by itself."""
+def _stages(seconds: dict[str, float]) -> dict[str, float]:
+    """The stages' seconds; shaping is what preparing takes beyond the two stages within it."""
+    rest = seconds["prepare"] - seconds["exchange"] - seconds["posterior"]
+    return {name: (seconds | {"shape": max(rest, 0.0)})[name] for name in STAGES}
+
+
+def stage_work(trainer: Trainer, state: TrainState) -> dict[str, Callable[[], Any]]:
+    """Each stage of an update, compiled by itself, on what the stages before give it."""
     agent, settings = trainer.agent, trainer.settings
     explorer = agent.explorer
 
@@ -219,6 +232,7 @@ def _time_stages(trainer: Trainer, state: TrainState) -> dict[str, float]:
         "prepare": on_shards(prepare, P(), P()),
         "learn": on_shards(learn, P(), P()),
     }
+    state = jax.tree.map(jnp.copy, state)
     rollouts = programs["collect"](state)
     _, heard = programs["exchange"](state.learners, rollouts)
     learners, _, chunks = programs["prepare"](state.learners, rollouts)
@@ -229,10 +243,4 @@ def _time_stages(trainer: Trainer, state: TrainState) -> dict[str, float]:
         "prepare": (state.learners, rollouts),
         "learn": (learners, chunks),
     }
-    seconds = {
-        name: best_seconds(lambda name=name: programs[name](*inputs[name])) for name in programs
-    }
-    # Shaping and advantages are what preparation takes beyond the two stages within it.
-    rest = seconds.pop("prepare") - seconds["exchange"] - seconds["posterior"]
-    seconds["shape"] = max(rest, 0.0)
-    return {name: seconds[name] for name in STAGES}
+    return {name: partial(program, *inputs[name]) for name, program in programs.items()}
