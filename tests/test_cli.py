@@ -83,7 +83,7 @@ def test_metrics_hold_what_the_method_uses(tmp_path: Path, method: str) -> None:
     )
     row = run.rows[-1]
     assert (row["novelty_reward"] is None) == (method == "ippo")
-    assert (row["hindsight_reward"] is None) == (method not in ("r_hin", "mace"))
+    assert (row["hindsight_reward"] is None) == (method in ("ippo", "r_loc", "r_nov", "max_u"))
     assert row["floats_sent_per_agent_and_step"] == (0.0 if method in ("ippo", "r_loc") else 1.0)
 
 

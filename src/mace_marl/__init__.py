@@ -38,6 +38,8 @@ def train(
     run_dir: str | Path | None = None,
     checkpoint_every: float = 60.0,
     devices: int | None = None,
+    micro_batch: int | None = None,
+    distinct: bool | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> "Run":
@@ -54,6 +56,8 @@ def train(
         run_dir=run_dir,
         checkpoint_every=checkpoint_every,
         devices=devices,
+        micro_batch=micro_batch,
+        distinct=distinct,
         progress=progress,
         overrides=settings,
     )

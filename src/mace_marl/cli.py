@@ -58,6 +58,10 @@ class Train:
     """At most this many seconds between checkpoints."""
     devices: int | None = None
     """Devices to share the work; unset for what suits this machine."""
+    micro_batch: int | None = None
+    """Chunks whose gradient a device computes at a time; unset for what suits this machine."""
+    distinct: bool | None = None
+    """Compute layers before the GRU once per distinct observation; unset to do so if it pays."""
 
     def __call__(self) -> None:
         from mace_marl.runs import start
@@ -74,6 +78,8 @@ class Train:
             run_dir=self.run_dir,
             checkpoint_every=self.checkpoint_every,
             devices=self.devices,
+            micro_batch=self.micro_batch,
+            distinct=self.distinct,
             progress=True,
             overrides={name: value for name, value in chosen.items() if value is not None},
         )

@@ -48,8 +48,13 @@ def start_jax(cpu_devices: int) -> int:
     return jax.device_count()
 
 
-def choose_layout(settings: Settings, devices: int | None = None) -> Layout:
-    """The fastest layout for these settings on this machine, or on as many devices as asked for."""
+def choose_layout(
+    settings: Settings,
+    devices: int | None = None,
+    micro_batch: int | None = None,
+    distinct: bool | None = None,
+) -> Layout:
+    """The fastest layout for these settings on this machine; what is asked for overrides it."""
     import jax
 
     chunks = settings.steps_per_update // settings.chunk_length // settings.minibatches
@@ -66,11 +71,23 @@ def choose_layout(settings: Settings, devices: int | None = None) -> Layout:
         )
     devices = devices or possible[-1]
     share = chunks // devices
+    if micro_batch is not None and (micro_batch < 1 or share % micro_batch):
+        raise UserError(
+            f"micro-batch must divide the {share} chunks that each device has of a mini-batch, and"
+            f" {micro_batch} does not; {_largest_divisor(share, micro_batch)} would."
+        )
     if jax.default_backend() != "cpu":  # an accelerator wants everything at once
-        return Layout(devices, share, in_turn=False)
-    micro_batch = max(n for n in range(1, min(MICRO_BATCH, share) + 1) if share % n == 0)
-    distinct = share * settings.chunk_length >= ENOUGH_SAMPLES
-    return Layout(devices, micro_batch, distinct=distinct)
+        return Layout(devices, micro_batch or share, in_turn=False, distinct=bool(distinct))
+    enough = share * settings.chunk_length >= ENOUGH_SAMPLES
+    return Layout(
+        devices,
+        micro_batch or _largest_divisor(share, MICRO_BATCH),
+        distinct=enough if distinct is None else distinct,
+    )
+
+
+def _largest_divisor(number: int, most: int) -> int:
+    return max(n for n in range(1, max(min(most, number), 1) + 1) if number % n == 0)
 
 
 def fit_layout(layout: Layout) -> Layout:

@@ -114,6 +114,8 @@ def test_a_directory_in_use_is_refused_and_left_untouched(tmp_path: Path) -> Non
         (["train", "gridworld/pass", "--checkpoint-every", "nan"], ["checkpoint-every", "nan"]),
         (["train", "gridworld/pass", "--devices", "0"], ["devices", "0"]),
         (["train", "gridworld/pass", "--devices", "7"], ["devices", "7"]),
+        (["train", "gridworld/pass", "--micro-batch", "0"], ["micro-batch", "0", "1 would"]),
+        (["train", "gridworld/pass", "--micro-batch", "7"], ["micro-batch", "7", "6 would"]),
         (["train", "gridworld/pass", "--bins", "100000000"], ["bins", "too large"]),
         (["resume", "nowhere"], ["nowhere"]),
         (["evaluate", "nowhere", "--json"], ["nowhere"]),

@@ -133,6 +133,8 @@ def start(
     run_dir: str | Path | None,
     checkpoint_every: float,
     devices: int | None,
+    micro_batch: int | None,
+    distinct: bool | None,
     progress: bool,
     overrides: Mapping[str, Any],
 ) -> Run:
@@ -159,7 +161,7 @@ def start(
         seed=seed,
         steps=steps or found.budget,
         until_success=until_success,
-        layout=choose_layout(settings, devices),
+        layout=choose_layout(settings, devices, micro_batch, distinct),
         checkpoint_every=checkpoint_every,
     )
     run = Run(directory, config)

@@ -1,0 +1,51 @@
+"""How a run is laid out on the machine: by itself, or as the user says."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from commands import train_small
+
+from mace_marl.machine import Layout, choose_layout
+from mace_marl.settings import Settings
+
+
+def test_a_layout_fits_the_work() -> None:
+    """Paper: 3,840 chunks in one mini-batch, 1,920 or 3,840 on each device: groups of 60."""
+    layout = choose_layout(Settings(), devices=1)
+    assert layout == Layout(devices=1, micro_batch=60, in_turn=True, distinct=True)
+
+
+def test_small_mini_batches_do_not_look_for_distinct_observations() -> None:
+    """Four mini-batches of 120 chunks: 1,200 samples each. 120 chunks are two groups of 60."""
+    small = Settings(num_envs=32, rollout_length=150, minibatches=4)
+    assert choose_layout(small, devices=1) == Layout(1, micro_batch=60, distinct=False)
+
+
+def test_micro_batches_divide_what_they_are_of() -> None:
+    """7 · 11 chunks: groups of 11, the largest divisor up to 60."""
+    odd = Settings(num_envs=7, rollout_length=110)
+    assert choose_layout(odd, devices=1).micro_batch == 11
+
+
+def test_what_the_user_says_overrides() -> None:
+    layout = choose_layout(Settings(), devices=1, micro_batch=128, distinct=False)
+    assert layout == Layout(devices=1, micro_batch=128, distinct=False)
+
+
+def test_the_second_start_compiles_from_the_cache(tmp_path: Path) -> None:
+    """Nothing new is put into the cache by a second start of the same configuration."""
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment.pop("JAX_COMPILATION_CACHE_DIR", None)
+
+    def start(name: str) -> set[str]:
+        arguments = train_small(tmp_path / name, 1, "--devices", "1")
+        command = [sys.executable, "-m", "mace_marl", *arguments]
+        subprocess.run(command, env=environment, check=True, capture_output=True, timeout=300)
+        cache = tmp_path / "cache" / "mace-marl" / "jax"
+        return {path.name for path in cache.iterdir() if path.name.endswith("-cache")}
+
+    first = start("first")
+    assert any("update" in name for name in first)
+    assert start("second") == first
