@@ -14,19 +14,21 @@ SEEDS = (0, 1)
 
 
 @pytest.mark.slow
-def test_mace_solves_minipass_and_ippo_does_not(tmp_path: Path) -> None:
-    """Seeds 0 and 1, within the demo's number of steps, two runs at a time on one core each."""
+@pytest.mark.parametrize("name", ["minipass", "minisecret", "minimulti"])
+def test_mace_solves_small_maps_and_ippo_does_not(tmp_path: Path, name: str) -> None:
+    """Seeds 0 and 1, within the task's budget, two runs at a time on one core each."""
+    task = f"gridworld/{name}"
     for method in ("mace", "ippo"):
         processes = [
             start_mace(
-                *("train", "gridworld/minipass", "--method", method, "--seed", str(seed)),
+                *("train", task, "--method", method, "--seed", str(seed)),
                 *("--devices", "1", "--until-success", str(WANTED)),
                 *("--run-dir", tmp_path / f"{method}{seed}"),
             )
             for seed in SEEDS
         ]
         assert [process.wait() for process in processes] == [0, 0]
-    budget = get_task("gridworld/minipass").budget
+    budget = get_task(task).budget
     for seed in SEEDS:
         mace, ippo = (rows(tmp_path / f"{method}{seed}") for method in ("mace", "ippo"))
         assert reached(mace, WANTED), f"seed {seed}"
