@@ -3,11 +3,19 @@
 Nothing here calls JAX, and nothing is shared with the package but its numbers.
 """
 
+import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 Numbers = np.ndarray
+Joint = list[list[float]]  # p(a, z)
+
+# The paper's Table 1: p(r | a) for a1 and a2, r = 1, 5, 9.
+REWARDS = (1.0, 5.0, 9.0)
+STATE_1 = ((0.1, 0.8, 0.1), (0.8, 0.1, 0.1))
+STATE_2 = ((0.1, 0.8, 0.1), (0.1, 0.1, 0.8))
 
 
 def number_array(x: Any) -> Numbers:
@@ -116,3 +124,19 @@ def advantages(
                 if terminated[time, env] or truncated[time, env]:
                     break
     return result
+
+
+def joint_of(state: tuple[tuple[float, ...], ...], first_action: float) -> Joint:
+    """p(a, r) in a state of Table 1, for p(a1)."""
+    policy = (first_action, 1 - first_action)
+    return [[policy[a] * p for p in row] for a, row in enumerate(state)]
+
+
+def information(joint: Joint, weights: Sequence[float]) -> float:
+    """Σ_{a,z} p(a, z) ω(z) log p(a, z) / (p(a) p(z)), in nats."""
+    total = 0.0
+    for row in joint:
+        for z, weight in enumerate(weights):
+            of_z = sum(other[z] for other in joint)
+            total += row[z] * weight * math.log(row[z] / (sum(row) * of_z))
+    return total

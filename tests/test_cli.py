@@ -31,7 +31,10 @@ def test_lists_have_a_sentence_each(command: str, names: dict[str, object]) -> N
     assert list(json.loads(mace(command, "--json").stdout)) == list(names)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["tasks"], ["methods"], ["train", "--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["tasks"], ["methods"], ["train", "--help"], ["figure", "map", "--help"]],
+)
 def test_quick_commands_do_not_import_jax(arguments: list[str]) -> None:
     """JAX takes most of a second to import; these must answer at once."""
     code = (
@@ -49,7 +52,7 @@ def test_quick_commands_do_not_import_jax(arguments: list[str]) -> None:
 
 
 def test_train_writes_what_is_promised(run_dir: Path) -> None:
-    assert {"config.json", "metrics.jsonl", "checkpoints", "tensorboard"} <= {
+    assert {"config.json", "metrics.jsonl", "places.npz", "checkpoints", "tensorboard"} <= {
         path.name for path in run_dir.iterdir()
     }
     assert any((run_dir / "tensorboard").iterdir())

@@ -10,24 +10,26 @@ from mace_marl.statistics import reached
 from mace_marl.tasks import get_task
 
 WANTED = 0.9
-SEEDS = (0, 1)
+SEEDS = {"minipass": (0, 1), "minisecret": (0,), "minimulti": (0,)}
 
 
 @pytest.mark.slow
-def test_mace_solves_minipass_and_ippo_does_not(tmp_path: Path) -> None:
-    """Seeds 0 and 1, within the demo's number of steps, two runs at a time on one core each."""
+@pytest.mark.parametrize("name", SEEDS)
+def test_mace_solves_small_maps_and_ippo_does_not(tmp_path: Path, name: str) -> None:
+    """Within the task's budget; the seeds at the same time, on one core each."""
+    task = f"gridworld/{name}"
     for method in ("mace", "ippo"):
         processes = [
             start_mace(
-                *("train", "gridworld/minipass", "--method", method, "--seed", str(seed)),
+                *("train", task, "--method", method, "--seed", str(seed)),
                 *("--devices", "1", "--until-success", str(WANTED)),
                 *("--run-dir", tmp_path / f"{method}{seed}"),
             )
-            for seed in SEEDS
+            for seed in SEEDS[name]
         ]
-        assert [process.wait() for process in processes] == [0, 0]
-    budget = get_task("gridworld/minipass").budget
-    for seed in SEEDS:
+        assert {process.wait() for process in processes} == {0}
+    budget = get_task(task).budget
+    for seed in SEEDS[name]:
         mace, ippo = (rows(tmp_path / f"{method}{seed}") for method in ("mace", "ippo"))
         assert reached(mace, WANTED), f"seed {seed}"
         assert mace[-1]["env_steps"] <= budget

@@ -12,6 +12,7 @@ from tyro.conf import OmitArgPrefixes, Positional, arg, subcommand
 
 from mace_marl.errors import Stopped, UserError
 from mace_marl.settings import PRESETS, Settings
+from mace_marl.viewer.commands import Figure
 
 
 def _help(entry: "dataclasses.Field[Any]") -> str:
@@ -221,6 +222,7 @@ Command = (
     | Annotated[Resume, subcommand("resume")]
     | Annotated[Evaluate, subcommand("evaluate")]
     | Annotated[Watch, subcommand("watch")]
+    | Annotated[Figure, subcommand("figure")]
     | Annotated[Bench, subcommand("bench")]
 )
 

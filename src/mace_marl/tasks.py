@@ -37,6 +37,15 @@ class _Row:
     overrides: Mapping[str, Any] = field(default_factory=dict)
 
 
+# What the small maps have in common: fewer worlds, and updates that make more of them.
+_MINI = {
+    "num_envs": 32,
+    "epochs": 5,
+    "minibatches": 4,
+    "one_hot": True,
+    "entropy_weight": 0.01,
+}
+
 # The paper's GridWorld row (128 environments, 300 steps, λ 0.01) is the default of Settings.
 _GRIDWORLDS = {
     "gridworld/pass": _Row(
@@ -54,14 +63,17 @@ _GRIDWORLDS = {
     "gridworld/minipass": _Row(
         "A small Pass, solved in minutes on a laptop.",
         budget=1_440_000,
-        overrides={
-            "num_envs": 32,
-            "rollout_length": 150,
-            "epochs": 5,
-            "minibatches": 4,
-            "one_hot": True,
-            "entropy_weight": 0.01,
-        },
+        overrides=_MINI | {"rollout_length": 150},
+    ),
+    "gridworld/minisecret": _Row(
+        "A small SecretRoom, solved in about a minute.",
+        budget=600_000,
+        overrides=_MINI | {"rollout_length": 100},
+    ),
+    "gridworld/minimulti": _Row(
+        "A small MultiRoom for three agents, solved in about a minute.",
+        budget=600_000,
+        overrides=_MINI | {"rollout_length": 100},
     ),
 }
 

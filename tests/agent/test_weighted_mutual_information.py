@@ -6,30 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from plain import REWARDS, STATE_1, STATE_2, information, joint_of
 
 from mace_marl.agent import intrinsic
 
-REWARDS = (1.0, 5.0, 9.0)
-STATE_1 = ((0.1, 0.8, 0.1), (0.8, 0.1, 0.1))  # p(r | a) for a1 and a2, r = 1, 5, 9
-STATE_2 = ((0.1, 0.8, 0.1), (0.1, 0.1, 0.8))
 GRID = np.linspace(0.001, 0.999, 999)  # of p(a1)
-
-Joint = list[list[float]]  # p(a, z)
-
-
-def joint_of(state: tuple[tuple[float, ...], ...], first_action: float) -> Joint:
-    policy = (first_action, 1 - first_action)
-    return [[policy[a] * p for p in row] for a, row in enumerate(state)]
-
-
-def information(joint: Joint, weights: tuple[float, ...]) -> float:
-    """Σ_{a,z} p(a, z) ω(z) log p(a, z) / (p(a) p(z)), in nats."""
-    total = 0.0
-    for row in joint:
-        for z, weight in enumerate(weights):
-            of_z = sum(other[z] for other in joint)
-            total += row[z] * weight * math.log(row[z] / (sum(row) * of_z))
-    return total
 
 
 def rewards_of_pairs(joint: np.ndarray, zs: tuple[float, ...]) -> np.ndarray:

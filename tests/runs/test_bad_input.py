@@ -80,6 +80,7 @@ def test_nan_and_infinity_stop_the_run_and_keep_the_last_good_checkpoint(
     )
     assert [path.name for path in (run_dir / "checkpoints").iterdir()] == ["000001"]
     assert (run_dir / "metrics.jsonl").read_text().count("\n") == 1
+    assert not (run_dir / "places.npz").exists(), "this world does not say where agents are"
     run = mace_marl.load(run_dir)
     assert 0 <= run.evaluate(episodes=2)["mean_length"] <= 60
 

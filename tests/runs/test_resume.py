@@ -34,6 +34,10 @@ def updates_written(run_dir: Path) -> int:
         return 0
 
 
+def places(run_dir: Path) -> bytes:
+    return (run_dir / "places.npz").read_bytes()
+
+
 def writing_checkpoint(run_dir: Path) -> bool:
     return any((run_dir / "checkpoints").glob(".*.tmp"))
 
@@ -67,6 +71,7 @@ def test_killed_at_twenty_moments(tmp_path: Path, reference: Path) -> None:
     result = mace("resume", run_dir)
     assert result.returncode == 0, result.stderr
     assert rows(run_dir) == rows(reference)
+    assert places(run_dir) == places(reference)
     assert not list((run_dir / "checkpoints").glob(".*"))
 
 
@@ -158,6 +163,7 @@ def test_all_checkpoints_damaged_starts_over(tmp_path: Path, reference: Path) ->
     assert result.returncode == 0, result.stderr
     assert result.stderr.count("is damaged") == 2
     assert rows(run_dir) == rows(reference)
+    assert places(run_dir) == places(reference)
 
 
 def test_metrics_cut_within_a_row(tmp_path: Path, reference: Path) -> None:

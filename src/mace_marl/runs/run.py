@@ -19,6 +19,7 @@ from mace_marl.methods import get_method
 from mace_marl.runs import checkpoints, training
 from mace_marl.runs.config import Config, differences, read_config
 from mace_marl.runs.metrics import read_rows
+from mace_marl.runs.places import Places, read_places
 from mace_marl.tasks import get_task, make_world, task_settings
 from mace_marl.trainer import Learner, Trainer
 from mace_marl.viewer.progress import say
@@ -104,9 +105,10 @@ class Run:
             "mean_length": float(np.mean(played.length)),
         }
 
-    def rewards_by_place(self) -> np.ndarray:
-        """Sums over all of training  # (num_agents, 3, places): novelty, hindsight, visits."""
-        return self._need_checkpoint().arrays["places"].sum(axis=0)
+    @property
+    def places(self) -> Places:
+        """Rewards and visits by place, up to the newest checkpoint."""
+        return read_places(self.directory)
 
     def resume(self, progress: bool = True) -> "Run":
         """Train on from the newest checkpoint, or from the beginning if there is none."""

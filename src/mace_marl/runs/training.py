@@ -17,11 +17,10 @@ from mace_marl.runs import checkpoints, metrics
 from mace_marl.runs.checkpoints import Checkpoint
 from mace_marl.runs.config import Config
 from mace_marl.runs.files import locked
+from mace_marl.runs.places import Places, updates_per_block
 from mace_marl.statistics import reached
 from mace_marl.trainer import Trainer, TrainState
 from mace_marl.viewer.progress import Progress, say
-
-PLACE_BLOCKS = 100  # rewards by place are kept for this many stretches of training
 
 
 def train(
@@ -51,12 +50,15 @@ class _Training:
         self.update = 0
         self.wall_seconds = 0.0
         self.state: TrainState = trainer.init(config.seed)
-        self.places = np.zeros((PLACE_BLOCKS, *trainer.places_shape), np.float32)
+        self.block = updates_per_block(config.updates)
+        blocks = -(-config.updates // self.block)
+        self.places = np.zeros((blocks, *trainer.places_shape), np.float32)
         if checkpoint:
             self.update = checkpoint.update
             self.wall_seconds = float(checkpoint.progress["wall_seconds"])
             self.state = trainer.lay_out(checkpoints.unflatten(self.state, checkpoint.arrays))
-            self.places = checkpoint.arrays.get("places", self.places).copy()
+            restored = checkpoints.unflatten({"places": self.places}, checkpoint.arrays)
+            self.places = restored["places"].copy()
         self.rows = metrics.keep_rows(directory, self.update)
         self.floats_sent = trainer.floats_sent()
 
@@ -104,7 +106,7 @@ class _Training:
             seconds,
             self.wall_seconds,
         )
-        self.places[self.update * PLACE_BLOCKS // self.config.updates] += report.places
+        self.places[self.update // self.block] += report.places
         self.update += 1
         self.rows.append(row)
         return row
@@ -116,6 +118,8 @@ class _Training:
         return enough or self.update >= self.config.updates
 
     def save(self) -> None:
+        if self.places.size:  # before the checkpoint: a finished run is never without its places
+            Places(self.places, self.block, self.update).write(self.directory)
         arrays = checkpoints.flatten(jax.device_get(self.state)) | {"places": self.places}
         progress = {"wall_seconds": self.wall_seconds, "finished": self.finished}
         checkpoints.save(

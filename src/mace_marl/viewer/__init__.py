@@ -1,4 +1,4 @@
-"""What people look at: replays (`replay`) and figures (`figures`), and what both of them share."""
+"""What people look at: progress, replays and figures; and here, what all of them share."""
 
 import os
 from collections.abc import Iterator
