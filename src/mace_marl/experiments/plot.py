@@ -1,6 +1,7 @@
 """Learning curves of a study: a panel for each task, a line for each method."""
 
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,8 +28,9 @@ from mace_marl.viewer.style import (
     style_axes,
 )
 
-POINTS = 200  # at which curves are computed
+POINTS = 100  # at which curves are computed
 MOST_COLUMNS = 4
+LETTERS_PER_INCH = 14
 
 
 class Band(NamedTuple):
@@ -52,7 +54,8 @@ def draw_curves(study: Study, finished: Sequence[Finished], folder: Path) -> lis
     paths = [folder / "return_mean.png", folder / "success_iqm.png"]
     remark = "means of the last 1,000 episodes"
     if study.until_success is not None:
-        remark += f"; a run that ended early, at {study.until_success:.0%}, keeps its last value"
+        enough = f"{100 * study.until_success:g} % success"
+        remark += f"; a run that ended early, at {enough}, keeps its last value"
     _draw(
         study,
         [_task_panel(task, curves, mean_band) for task, curves in _curves(finished, "returns")],
@@ -112,7 +115,7 @@ def _curves(finished: Sequence[Finished], what: str) -> list[tuple[str, _TaskCur
     return curves
 
 
-def _task_panel(task: str, curves: _TaskCurves, band) -> Panel:
+def _task_panel(task: str, curves: _TaskCurves, band: Callable[[np.ndarray], Band]) -> Panel:
     scale, unit = _step_unit(curves.env_steps[-1])
     bands = {label: band(stratum) for label, stratum in curves.strata.items()}
     return Panel(task, f"Environment steps{unit}", curves.env_steps / scale, bands)
@@ -157,10 +160,16 @@ def _draw(study: Study, panels: Sequence[Panel], up: str, explained: str, path: 
         axes[0].plot([], [], color=agent_colour(place), linewidth=2, label=label)[0]
         for place, label in enumerate(study.labels)
     ]
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=min(len(handles), 6), **LEGEND_STYLE
+    key = figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=min(len(handles), MOST_COLUMNS),
+        title=textwrap.fill(explained, round(LETTERS_PER_INCH * figure.get_figwidth())),
+        title_fontsize=9,
+        alignment="center",
+        **LEGEND_STYLE,
     )
-    figure.supxlabel(explained, fontsize=9, color=SOFT_INK)
+    key.get_title().set(color=SOFT_INK, ha="center", multialignment="center")
     save_figure(figure, path)
 
 

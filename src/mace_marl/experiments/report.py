@@ -63,7 +63,7 @@ def write_report(study: Study, finished: Sequence[Finished], folder: Path) -> li
     paths = [folder / "report.md", folder / "report.csv"]
     head = f"{len(finished)} of {len(study.runs())} runs are finished."
     if study.until_success is not None:
-        head += f" A run ended early once its success rate was {study.until_success:.0%}."
+        head += f" A run ended early once its success rate was {100 * study.until_success:g} %."
     sections = [f"# {study.title}", head]
     for task in dict.fromkeys(record["task"] for record in records):
         sections += _section(task, [record for record in records if record["task"] == task])
@@ -117,14 +117,13 @@ def _record(
             record |= _until(ours[0], share)
     record |= _with_limits("success_iqm", interquartile_mean, success)
     for other, theirs in groups.items():
-        if other == label:
-            continue
         scores = {"return": [group.returns for group in (*ours, *theirs)]}
         if shares:
             name = _key(shares[-1])
             scores[name] = [-group.until[shares[-1]] for group in (*ours, *theirs)]
         for name, strata in scores.items():
             key = f"better_{name}_than_{other}"
+            strata = strata if other != label else []  # nothing is better than itself
             record |= _with_limits(key, probability_of_improvement, strata)
     return record
 
@@ -144,9 +143,9 @@ def _until(group: Group, share: float) -> Record:
 
 
 def _with_limits(name: str, statistic: Any, strata: Sequence[np.ndarray]) -> Record:
-    """A statistic and its 95 % limits; NaN if some run has no episodes."""
+    """A statistic and its 95 % limits; NaN of nothing, or if some run has no episodes."""
     value, low, high = math.nan, math.nan, math.nan
-    if not any(np.isnan(stratum).any() for stratum in strata):
+    if strata and not any(np.isnan(stratum).any() for stratum in strata):
         value = float(statistic(*strata))
         low, high = map(float, confidence_interval(statistic, *strata))
     return {name: value, f"{name}_low": low, f"{name}_high": high}
@@ -162,7 +161,7 @@ def _section(task: str, records: Sequence[Record]) -> list[str]:
     for share in SHARES:
         key = _key(share)
         if key in records[0]:
-            columns[f"steps to {share:.0%}"] = lambda r, key=key: _steps(r, key)
+            columns[f"steps to {100 * share:.0f} %"] = lambda r, key=key: _steps(r, key)
     labels = [record["label"] for record in records]
     parts = [
         f"## {task}",
@@ -172,7 +171,7 @@ def _section(task: str, records: Sequence[Record]) -> list[str]:
         ),
     ]
     kinds = [("return", "final return")]
-    kinds += [(_key(s), f"steps to {s:.0%}") for s in SHARES]
+    kinds += [(_key(s), f"steps to {100 * s:.0f} %") for s in SHARES]
     for kind, name in kinds:
         keys = [f"better_{kind}_than_{label}" for label in labels]
         if not any(key in record for key in keys for record in records):
