@@ -127,7 +127,8 @@ def called(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[
     """Status, output and errors of the command, in this process: it is quicker."""
     with pytest.raises(SystemExit) as stop:
         main([*map(str, arguments)])
-    return int(stop.value.code or 0), *capsys.readouterr()
+    output, errors = capsys.readouterr()
+    return int(stop.value.code or 0), output, errors
 
 
 def test_plot_and_report_write_into_the_folder(
