@@ -11,6 +11,7 @@ import tyro
 from tyro.conf import OmitArgPrefixes, Positional, arg, subcommand
 
 from mace_marl.errors import Stopped, UserError
+from mace_marl.experiments.commands import Experiment, Plot, Report
 from mace_marl.settings import PRESETS, Settings
 from mace_marl.viewer.commands import Figure
 
@@ -224,6 +225,9 @@ Command = (
     | Annotated[Watch, subcommand("watch")]
     | Annotated[Figure, subcommand("figure")]
     | Annotated[Bench, subcommand("bench")]
+    | Annotated[Experiment, subcommand("experiment")]
+    | Annotated[Plot, subcommand("plot")]
+    | Annotated[Report, subcommand("report")]
 )
 
 

@@ -1,0 +1,1 @@
+"""Many runs: seeds × methods × tasks; their statistics and figures."""

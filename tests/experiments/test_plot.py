@@ -1,0 +1,56 @@
+"""Figures of studies: their curves by plain computation, and that they are drawn."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_up import finish, make_rows, make_study, rising
+from matplotlib.image import imread
+
+from mace_marl.experiments.plot import POINTS, draw_curves, interquartile_band, mean_band
+
+TASKS = ("gridworld/minipass", "gridworld/pass")
+
+
+def test_bands_are_mean_and_error_and_interquartile_mean() -> None:
+    curves = np.random.default_rng(0).random((POINTS, 8))
+    band = mean_band(curves)
+    np.testing.assert_allclose(band.middle, curves.mean(axis=1))
+    np.testing.assert_allclose(band.high - band.low, 2 * curves.std(axis=1, ddof=1) / np.sqrt(8))
+    middle = np.sort(curves, axis=1)[:, 2:6].mean(axis=1)
+    band = interquartile_band(curves)
+    np.testing.assert_allclose(band.middle, middle)
+    assert (band.low <= middle).all()
+    assert (middle <= band.high).all()
+    curves[:3, 0] = np.nan
+    band = interquartile_band(curves)
+    assert np.isnan(band.middle[:3]).all()
+    np.testing.assert_allclose(band.middle[3:], middle[3:])
+
+
+@pytest.mark.parametrize("until_success", [None, 0.95])
+@pytest.mark.parametrize("tasks", [TASKS, TASKS[:1]])
+def test_figures_show_every_method_in_its_colour(
+    tmp_path: Path, tasks: tuple[str, ...], until_success: float | None
+) -> None:
+    study = make_study(tasks=tasks, until_success=until_success)
+    rows = {
+        (task, label): [rising(30 + 5 * seed, begin + seed) for seed in range(3)]
+        for task in tasks
+        for label, begin in (("mace", 8), ("ippo", 20))
+    }
+    paths = draw_curves(study, finish(study, rows), tmp_path)
+    assert [path.name for path in paths] == ["return_mean.png", "success_iqm.png"]
+    for path in paths:
+        picture = (255 * imread(path)[..., :3]).round().astype(int)
+        for colour in ((0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)):
+            assert (np.abs(picture - colour).sum(axis=-1) < 6).sum() > 200, (path.name, colour)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [path.name for path in paths]
+
+
+def test_single_runs_and_runs_without_episodes_are_drawn(tmp_path: Path) -> None:
+    study = make_study()
+    task = "gridworld/minipass"
+    rows = {(task, "mace"): [rising(20, 5)], (task, "ippo"): [make_rows([0] * 20, episodes=0)]}
+    for path in draw_curves(study, finish(study, rows), tmp_path):
+        assert imread(path).std() > 0
