@@ -2,7 +2,8 @@
 
 It behaves as `mace train` and `mace resume` do: it makes the run's directory with a configuration,
 adds a row at a time, ends after the update when asked to by SIGTERM, and goes on from there.
-What is special about a run is in its directory's name: `broken` fails, `slow` takes its time.
+What is special about a run is in its directory's name: `broken` fails, `slow` takes its time,
+`patient`, seeds 0 and 1, makes one update and then waits until it is asked to stop.
 """
 
 import json
@@ -37,6 +38,11 @@ def main() -> int:
         row = {"update": update, "env_steps": 10 * update, "episodes": 1, "successes": 1}
         with metrics.open("a") as file:
             file.write(json.dumps(row | {"episode_return": 1.0, "made_by": os.getpid()}) + "\n")
+        deadline = time.monotonic() + 60
+        while run_dir.match("patient/seed-[01]") and command == "train" and not asked:
+            if time.monotonic() > deadline:
+                return 1
+            time.sleep(0.02)
         if asked and update < UPDATES:
             print("mace: stopped.")
             return 130

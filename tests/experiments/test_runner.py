@@ -113,7 +113,7 @@ def is_locked(path: Path) -> bool:
 
 
 def test_asked_to_stop_it_stops_all_and_goes_on_later(tmp_path: Path) -> None:
-    study = make_study(methods=("mace",), variants={"slow": {}})
+    study = make_study(methods=("mace",), variants={"patient": {}})
     threading.Thread(target=interrupt_when_two_have_begun, args=[tmp_path], daemon=True).start()
     with pytest.raises(Stopped, match=r"0 of 3 runs finished .* the same command goes on"):
         run(study, tmp_path, workers=2)
