@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from mace_marl.envs.gridworld import GridWorld
+from mace_marl.envs.overcooked import Overcooked
 from mace_marl.runs import Run
 from mace_marl.viewer.figures import learning_curve, reward_maps
 from mace_marl.viewer.watch import watch_gif
@@ -14,16 +15,21 @@ def draw_overview(run: Run) -> dict[str, Path]:
     pictures = {"learning curve": run.directory / "learning_curve.png"}
     learning_curve(run.rows, title, pictures["learning curve"])
     world = run.world
+    path = run.directory / "reward_maps.png"
     if isinstance(world, GridWorld):
-        pictures["reward maps"] = run.directory / "reward_maps.png"
         reward_maps(
             run.rewards_by_place(),
             world.map.walls.shape,
             title,
-            pictures["reward maps"],
+            path,
             walls=world.map.walls,
             doors=world.map.doors,
             switches=world.map.switches,
         )
+        pictures["reward maps"] = path
+    elif isinstance(world, Overcooked):
+        counters = ~world.kitchen.floor
+        reward_maps(run.rewards_by_place(), counters.shape, title, path, walls=counters)
+        pictures["reward maps"] = path
     pictures["replay"] = watch_gif(run, run.directory / "replay.gif")
     return pictures

@@ -77,13 +77,15 @@ class Observer:
         place = jnp.asarray(self.places)[AGENTS, cell]  # (num_agents, 10)
         held_kind = jnp.minimum(state.held, SOUP)
         distance, nearest_soup = self._nearest(state, row, column, held_kind)
-        soup = jnp.where(held_kind == SOUP, state.held, nearest_soup) - SOUP
+        soup = jnp.where(held_kind == SOUP, state.held, nearest_soup)
+        contents = jnp.maximum(soup - SOUP, 0)[:, None]
         parts = (
             place[:, :2],
             state.facing[:, None] == np.arange(4),
             held_kind[:, None] == HELD,
             distance[:, :8],
-            *_ingredients(jnp.maximum(soup, 0)),
+            onions(contents),
+            tomatoes(contents),
             place[:, 2:4],  # serving area
             distance[:, 8:],
             *self._pot(state, cell),
@@ -120,21 +122,16 @@ class Observer:
         contents, cooked = state.contents[pot][:, None], state.cooked[pot][:, None]
         ready = cooked >= self.kitchen.cooking_time
         begun = cooked >= 0
-        onions, tomatoes = _ingredients(contents[:, 0])
+        ingredients = onions(contents), tomatoes(contents)
         parts = (
             contents == 0,
-            begun | (onions + tomatoes == POT_SIZE),  # full: nothing more goes in
+            begun | (sum(ingredients) == POT_SIZE),  # full: nothing more goes in
             begun & ~ready,
             begun & ready,
-            onions,
-            tomatoes,
+            *ingredients,
             jnp.where(begun, self.kitchen.cooking_time - cooked, 0),
         )
         return exists, *(jnp.where(exists, part, 0) for part in parts)
-
-
-def _ingredients(contents: Array) -> tuple[Array, Array]:
-    return onions(contents)[:, None], tomatoes(contents)[:, None]
 
 
 def _quotients(length: int, sizes: list[int]) -> np.ndarray:

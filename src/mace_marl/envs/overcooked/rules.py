@@ -44,14 +44,13 @@ class Overcooked(World):
         self.features = features.declare(kitchen)
         self._observe = features.Observer(kitchen)
         self._wanted = SOUP + contents_of(kitchen.onions, kitchen.tomatoes)
-        width = kitchen.cells.shape[1]
+        self._width = kitchen.cells.shape[1]
         self._floor = kitchen.floor.ravel()
         # For each cell the number of the station or pot there, or −1.
         self._station = _numbers(kitchen, kitchen.stations)
         self._pot = _numbers(kitchen, kitchen.places(POT))
         self._serving = (kitchen.cells == SERVING).ravel()
         self._endless = len(kitchen.places(*DISPENSED))  # stations before this one are dispensers
-        self._width = width
 
     def reset(self, key: Array) -> tuple[State, Step]:
         cells = [self.kitchen.cells[place] for place in self.kitchen.stations]
