@@ -24,11 +24,13 @@ from mace_marl import channel, rollout, shards
 from mace_marl.agent.learner import Agent, Learner
 from mace_marl.agent.networks import Network
 from mace_marl.envs.api import World, auto_reset
+from mace_marl.errors import UserError
 from mace_marl.machine import choose_layout, cores
 from mace_marl.methods import get_method
 from mace_marl.settings import Settings
 from mace_marl.tasks import TASKS, get_task, make_world, task_settings
 from mace_marl.trainer import Trainer, TrainState, agents_first, join_shards
+from mace_marl.viewer.progress import say
 
 STAGES = ("collect", "exchange", "posterior", "shape", "learn")
 ROUNDS = 3
@@ -39,6 +41,14 @@ def bench_all(preset: str, method: str) -> dict[str, Any]:
     """Every registered task, each in a process of its own, so that memory is told apart."""
     whole: dict[str, Any] = {}
     for task in TASKS:
+        found = get_task(task)
+        try:
+            Agent.of(
+                make_world(found.name, found.map), get_method(method), task_settings(found, preset)
+            )
+        except UserError as unfit:
+            say(f"{task} is left out: {unfit}")
+            continue
         arguments = ["bench", "--task", task, "--preset", preset, "--method", method, "--json"]
         output = subprocess.run(
             [sys.executable, "-m", "mace_marl", *arguments], stdout=subprocess.PIPE, check=True

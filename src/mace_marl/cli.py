@@ -41,7 +41,7 @@ class Train:
     """Train agents on a task."""
 
     task: Positional[str]
-    """A name from `mace tasks`, a path to a map (….toml), or a world in Python (module:name)."""
+    """A name from `mace tasks`, a map or kitchen (….toml), or a world in Python (module:name)."""
     settings: Annotated[OmitArgPrefixes[Overrides], arg(name="")]
     """Single settings, on top of the preset."""
     method: str = "mace"

@@ -16,6 +16,8 @@ from mace_marl.settings import PRESETS, Settings
 
 if TYPE_CHECKING:
     from mace_marl.envs.api import World
+    from mace_marl.envs.gridworld import Map
+    from mace_marl.envs.overcooked import Kitchen
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Task:
     overrides: Mapping[str, Any] = field(default_factory=dict)
     """Settings of its own, on top of every preset."""
     map: str = ""
-    """The text of its GridWorld map; empty for a world written in Python."""
+    """The text of its map or kitchen; empty for a world written in Python."""
 
 
 @dataclass(frozen=True)
@@ -77,24 +79,61 @@ _GRIDWORLDS = {
     ),
 }
 
-TASKS: dict[str, str] = {name: row.sentence for name, row in _GRIDWORLDS.items()}
+# The paper's Overcooked row; everything else as in GridWorld.
+_OVERCOOKED = {"num_envs": 32, "rollout_length": 300, "hindsight_weight": 0.1}
+_KITCHENS = {
+    "overcooked/base": _Row(
+        "Two cooks apart: one has tomatoes and the serving area, the other dishes and the pot.",
+        budget=10_000_000,
+        overrides=_OVERCOOKED,
+    ),
+    "overcooked/narrow": _Row(
+        "As Base, but things can be handed over in one place only.",
+        budget=20_000_000,
+        overrides=_OVERCOOKED,
+    ),
+    "overcooked/large": _Row(
+        "As Base, in a kitchen three times as large.",
+        budget=40_000_000,
+        overrides=_OVERCOOKED,
+    ),
+    "overcooked/mini": _Row(
+        "A small Base, for first experiments on a laptop.",
+        budget=1_440_000,
+        overrides={
+            "num_envs": 32,
+            "rollout_length": 100,
+            "epochs": 5,
+            "minibatches": 4,
+            "one_hot": True,
+            "entropy_weight": 0.01,
+            "hindsight_weight": 0.1,
+        },
+    ),
+}
+_DRAWN = {
+    **{name: (row, "gridworld", "maps") for name, row in _GRIDWORLDS.items()},
+    **{name: (row, "overcooked", "layouts") for name, row in _KITCHENS.items()},
+}
+
+TASKS: dict[str, str] = {name: row.sentence for name, (row, *_) in _DRAWN.items()}
 """The registered tasks, each with a sentence."""
 
 OWN_BUDGET = 10_000_000  # for a user's own map or world
 
 
 def get_task(name: str) -> Task:
-    """A registered task, a path to a map file (`….toml`), or a world in Python (`module:name`)."""
-    if name in _GRIDWORLDS:
-        row = _GRIDWORLDS[name]
-        file = resources.files("mace_marl.envs.gridworld") / "maps" / f"{name.split('/')[1]}.toml"
+    """A registered task, a path to a drawn world (`….toml`), or one in Python (`module:name`)."""
+    if name in _DRAWN:
+        row, kind, folder = _DRAWN[name]
+        file = resources.files(f"mace_marl.envs.{kind}") / folder / f"{name.split('/')[1]}.toml"
         return Task(name, row.sentence, row.budget, row.overrides, file.read_text("utf-8"))
     if name.endswith(".toml"):
-        from mace_marl.envs.gridworld.mapfile import read_map
+        from mace_marl.envs.drawing import read_text
 
-        map = read_map(Path(name))
-        overrides = {"rollout_length": _whole_chunks(map.horizon)}
-        return Task(name, map.description, OWN_BUDGET, overrides, map.source)
+        drawn = _read_drawing(read_text(Path(name)), name)
+        overrides = {"rollout_length": _whole_chunks(drawn.horizon)}
+        return Task(name, drawn.description, OWN_BUDGET, overrides, drawn.source)
     if ":" in name:
         world = _import_world(name)
         overrides = {"rollout_length": _whole_chunks(world.horizon)}
@@ -102,7 +141,7 @@ def get_task(name: str) -> Task:
     near = difflib.get_close_matches(name, TASKS, n=1)
     hint = f"did you mean '{near[0]}'" if near else f"there are {', '.join(TASKS)}"
     raise UserError(
-        f"there is no task '{name}'; {hint}, or give a path to a map (….toml) or a world"
+        f"there is no task '{name}'; {hint}, or give a path to a map or kitchen (….toml) or a world"
         " in Python (module:name)."
     )
 
@@ -117,10 +156,21 @@ def task_settings(task: Task, preset: str) -> Settings:
 def make_world(name: str, map: str = "") -> "World":
     """The world of a task; a run passes the map it was started with, and needs no file."""
     if map:
-        from mace_marl.envs.gridworld import GridWorld, parse_map
+        from mace_marl.envs.gridworld import GridWorld
+        from mace_marl.envs.overcooked import Kitchen, Overcooked
 
-        return GridWorld(parse_map(map, name))
+        drawn = _read_drawing(map, name)
+        return Overcooked(drawn) if isinstance(drawn, Kitchen) else GridWorld(drawn)
     return _import_world(name)
+
+
+def _read_drawing(text: str, file: str) -> "Map | Kitchen":
+    """A drawing of a `kitchen` is one; everything else is meant to be a GridWorld map."""
+    from mace_marl.envs.drawing import parse_toml
+    from mace_marl.envs.gridworld import parse_map
+    from mace_marl.envs.overcooked import parse_kitchen
+
+    return (parse_kitchen if "kitchen" in parse_toml(text, file) else parse_map)(text, file)
 
 
 def _import_world(name: str) -> "World":

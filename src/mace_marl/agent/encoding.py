@@ -76,8 +76,8 @@ def index_columns(world: World, columns: tuple[int, ...], purpose: str) -> Index
     discrete = tuple(feature for feature in features if feature)
     if not columns or len(discrete) < len(columns):
         raise UserError(
-            f"{purpose} needs discrete observations, but this world declares none;"
-            " give it `features` and `place` (docs/worlds.md), or train with --method ippo."
+            f"{purpose} needs discrete observations, and this world does not declare all it takes;"
+            " give it `features` and `place` (docs/worlds.md), or train with `--method ippo`."
         )
     return Index(columns, discrete)
 

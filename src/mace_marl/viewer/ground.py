@@ -11,6 +11,7 @@ from matplotlib.patheffects import withStroke
 
 from mace_marl.envs.api import World
 from mace_marl.envs.gridworld import GridWorld
+from mace_marl.envs.overcooked import Overcooked
 from mace_marl.errors import UserError
 
 WALL_COLOUR, UNVISITED_COLOUR = "#2b303b", "#e4e5e9"
@@ -42,6 +43,10 @@ def ground_of(world: World) -> Ground:
         map = world.map
         height, width = map.walls.shape
         return Ground((height, width), map.walls, map.doors, map.switches)
+    if isinstance(world, Overcooked):
+        counters = ~world.kitchen.floor
+        height, width = counters.shape
+        return Ground((height, width), counters)
     levels = [
         feature.levels for column in world.place if (feature := world.features[column]) is not None
     ]

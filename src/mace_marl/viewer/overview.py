@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from mace_marl.envs.gridworld import GridWorld
+from mace_marl.envs.overcooked import Overcooked
 from mace_marl.runs import Run
 from mace_marl.runs.places import Places
 from mace_marl.viewer.ground import ground_of
@@ -18,7 +19,7 @@ def draw_overview(run: Run) -> dict[str, Path]:
     """Draw into the run's directory; returns the paths, by what they show."""
     pictures = {"learning curve": run.directory / "learning_curve.png"}
     learning_curve(run.rows, _title(run), pictures["learning curve"])
-    if isinstance(run.world, GridWorld):
+    if isinstance(run.world, GridWorld | Overcooked):
         pictures["reward maps"] = run.directory / "reward_maps.png"
         draw_rewards(run, pictures["reward maps"])
     pictures["replay"] = watch_gif(run, run.directory / "replay.gif")

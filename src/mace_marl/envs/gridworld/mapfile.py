@@ -1,21 +1,15 @@
 """Map files: a GridWorld drawn in characters, read and checked. docs/maps.md is the manual."""
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from mace_marl.envs.drawing import Reader, parse_toml, read_text
 from mace_marl.envs.gridworld.reachability import target_is_reachable
-from mace_marl.errors import UserError
 
 WALL, FLOOR, TARGET = "#", ".", "*"
 KEYS = ("name", "description", "horizon", "reward", "starts", "grid", "switches")
-LONGEST_HORIZON = 1_000_000
-SMALLEST_REWARD, LARGEST_REWARD = (
-    float(x) for x in (np.finfo(np.float32).tiny, np.finfo(np.float32).max)
-)
 SWITCH_REACH = 1.0  # Euclidean distance from which a switch is occupied
 
 
@@ -53,40 +47,17 @@ class Map:
 
 def read_map(path: Path) -> Map:
     """The map in the file at `path`, or one sentence about what is wrong with it."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}).") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: is not a text file in UTF-8.") from None
-    return parse_map(text, str(path))
+    return parse_map(read_text(path), str(path))
 
 
 def parse_map(text: str, file: str) -> Map:
     """The map written in `text`; `file` names it in error messages."""
-    try:
-        table = tomllib.loads(text)
-    except ValueError as error:  # also numbers of thousands of digits
-        raise UserError(f"{file}: is not valid TOML: {error}.") from None
-    except RecursionError:
-        raise UserError(f"{file}: is not valid TOML: lists are nested too deeply.") from None
-    return _Reader(file, table).map(text)
+    return _Reader(file, parse_toml(text, file)).map(text)
 
 
-class _Reader:
-    """Takes the keys of a map file one by one; the first that is wrong ends the reading."""
-
-    def __init__(self, file: str, table: dict[str, Any]) -> None:
-        self.file = file
-        self.table = table
-
-    def error(self, where: str, problem: str) -> UserError:
-        return UserError(f"{self.file}: {where}: {problem}.")
-
+class _Reader(Reader):
     def map(self, source: str) -> Map:
-        for key in self.table:
-            if key not in KEYS:
-                raise self.error(f"key {key!r}", f"unknown; the keys are {', '.join(KEYS)}")
+        self.check_keys(KEYS)
         opens = self.opens()
         cells = self.cells()
         switches = self.switches(cells, opens)
@@ -97,7 +68,7 @@ class _Reader:
         if not target.any():
             raise self.error("key 'grid'", f"no target: draw the target room's floor as '{TARGET}'")
         map = Map(
-            name=self.text("name", Path(self.file).stem),
+            name=self.name(),
             description=self.text("description", ""),
             horizon=self.horizon(),
             reward=self.reward(),
@@ -116,27 +87,6 @@ class _Reader:
                 " move a switch, a start or a door",
             )
         return map
-
-    def text(self, key: str, default: str) -> str:
-        value = self.table.get(key, default)
-        if not isinstance(value, str):
-            raise self.error(f"key '{key}'", f"must be a text, not {value!r}")
-        return value
-
-    def horizon(self) -> int:
-        value = self.table.get("horizon")
-        if type(value) is not int or not 1 <= value <= LONGEST_HORIZON:
-            raise self.error(
-                "key 'horizon'",
-                f"must be a whole number of steps, at least 1 and at most {LONGEST_HORIZON}",
-            )
-        return value
-
-    def reward(self) -> float:
-        value = self.table.get("reward", 100.0)
-        if type(value) not in (int, float) or not SMALLEST_REWARD <= value <= LARGEST_REWARD:
-            raise self.error("key 'reward'", "must be a number above 0 that fits into 32 bits")
-        return float(value)
 
     def opens(self) -> dict[str, tuple[int, ...]]:
         table = self.table.get("switches", {})

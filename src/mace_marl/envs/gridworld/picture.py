@@ -4,9 +4,10 @@ import math
 from collections import defaultdict
 
 import numpy as np
-from PIL import Image, ImageColor, ImageDraw, ImageFont
+from PIL import Image, ImageColor
 
 from mace_marl.envs.gridworld.mapfile import SWITCH_REACH, Map
+from mace_marl.envs.pen import Pen
 from mace_marl.viewer import agent_colour
 
 WALL_COLOUR = "#2b303b"
@@ -20,8 +21,6 @@ INK = "#1d2129"
 
 PICTURE_PIXELS = 480  # the longer side of the grid, unless its cells got too small or too large
 SMALLEST_CELL, LARGEST_CELL = 8, 48
-SMOOTHING = 4  # discs are drawn this many times larger and then reduced
-SMALLEST_LETTERS = 7.5  # pixels; smaller ones could not be read
 
 # The map file's characters, but a lighter one for the target: agents and switches must stand out.
 CHARACTERS = {
@@ -81,7 +80,7 @@ def image(map: Map, position: np.ndarray, doors: np.ndarray) -> np.ndarray:
     height, width = (cell * cells + 2 * frame for cells in map.walls.shape)
     canvas = Image.new("RGB", (width, height), WALL_COLOUR)
     canvas.paste(Image.fromarray(_ground(map, held, cell)), (frame, frame))
-    pen = _Pen(canvas, cell, frame)
+    pen = Pen(canvas, cell, frame)
     for door, is_open in enumerate(doors, start=1):
         _draw_door(pen, map.doors == door, str(door), bool(is_open))
     crowds = _together(position)
@@ -92,46 +91,6 @@ def image(map: Map, position: np.ndarray, doors: np.ndarray) -> np.ndarray:
             pen.write(place, letter, 1.0, INK)
     _draw_agents(pen, crowds)
     return np.array(canvas)
-
-
-class _Pen:
-    """Draws in units of cells: (0, 0) is the middle of the cell in row 0 and column 0."""
-
-    def __init__(self, canvas: Image.Image, cell: int, frame: int) -> None:
-        self.canvas = canvas
-        self.draw = ImageDraw.Draw(canvas)
-        self.cell = cell
-        self.corner = frame + cell / 2
-
-    def pixels(self, place: tuple[float, float]) -> tuple[float, float]:
-        """The x and y of a (row, column)."""
-        return self.corner + place[1] * self.cell, self.corner + place[0] * self.cell
-
-    def square(self, place: tuple[float, float], colour: str) -> None:
-        """A whole cell."""
-        left, top = (round(middle - self.cell / 2) for middle in self.pixels(place))
-        self.draw.rectangle((left, top, left + self.cell - 1, top + self.cell - 1), colour)
-
-    def disc(self, place: tuple[float, float], radius: float, colour: str) -> None:
-        """Drawn larger and then reduced, for Pillow's own edges are ragged."""
-        x, y = self.pixels(place)
-        reach = radius * self.cell
-        left, top = math.floor(x - reach), math.floor(y - reach)
-        side = math.ceil(2 * reach) + 1
-        stencil = Image.new("L", (side * SMOOTHING, side * SMOOTHING))
-        edges = (x - reach - left, y - reach - top, x + reach - left, y + reach - top)
-        ImageDraw.Draw(stencil).ellipse([edge * SMOOTHING for edge in edges], 255)
-        self.canvas.paste(colour, (left, top), stencil.reduce(SMOOTHING))
-
-    def write(self, place: tuple[float, float], text: str, size: float, colour: str) -> None:
-        """A line `size` cells high; none at all where it would be too small to be read."""
-        if size * self.cell < SMALLEST_LETTERS:
-            return
-        font = ImageFont.load_default(size * self.cell)
-        # By the letters' own middle: that of the font's line is too high for most of them.
-        left, top, right, bottom = self.draw.textbbox((0, 0), text, font)
-        x, y = self.pixels(place)
-        self.draw.text((x - (left + right) / 2, y - (top + bottom) / 2), text, colour, font)
 
 
 def _ground(map: Map, held: set[str], cell: int) -> np.ndarray:
@@ -154,7 +113,7 @@ def _ground(map: Map, held: set[str], cell: int) -> np.ndarray:
     return pixels
 
 
-def _draw_door(pen: _Pen, doorway: np.ndarray, name: str, is_open: bool) -> None:
+def _draw_door(pen: Pen, doorway: np.ndarray, name: str, is_open: bool) -> None:
     """All cells of one door (`doorway`  # (height, width) bool), its number in the middle one."""
     places = np.argwhere(doorway)
     for row, column in places:
@@ -163,7 +122,7 @@ def _draw_door(pen: _Pen, doorway: np.ndarray, name: str, is_open: bool) -> None
     pen.write((row, column), name, 0.75, SHUT_COLOUR if is_open else FLOOR_COLOUR)
 
 
-def _draw_agents(pen: _Pen, crowds: dict[tuple[int, int], list[int]]) -> None:
+def _draw_agents(pen: Pen, crowds: dict[tuple[int, int], list[int]]) -> None:
     """Discs with the agents' numbers, side by side where several share a cell."""
     for (row, column), agents in crowds.items():
         for agent, (down, right, radius) in zip(agents, _offsets(len(agents)), strict=True):
