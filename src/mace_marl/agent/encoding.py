@@ -77,7 +77,7 @@ def index_columns(world: World, columns: tuple[int, ...], purpose: str) -> Index
     if not columns or len(discrete) < len(columns):
         raise UserError(
             f"{purpose} needs discrete observations, and this world does not declare all it takes;"
-            " give it `features` and `place` (docs/worlds.md), or train with `--method ippo`."
+            " train with --method r_nov or ippo, or declare `features`, `place` (docs/worlds.md)."
         )
     return Index(columns, discrete)
 
