@@ -28,43 +28,53 @@ from mace_marl.errors import UserError
 from mace_marl.machine import choose_layout, cores
 from mace_marl.methods import get_method
 from mace_marl.settings import Settings
-from mace_marl.tasks import TASKS, get_task, make_world, task_settings
+from mace_marl.tasks import TASKS, Task, get_task, make_world, task_settings
 from mace_marl.trainer import Trainer, TrainState, agents_first, join_shards
-from mace_marl.viewer.progress import say
 
 STAGES = ("collect", "exchange", "posterior", "shape", "learn")
+FRACTIONS = ("learner_fraction_of_peak", "end_to_end_fraction_of_peak")
 ROUNDS = 3
 BATCHES = (1024, 8192)  # environments per device tried in random play
 
 
-def bench_all(preset: str, method: str) -> dict[str, Any]:
+def bench_all(preset: str, method: str | None) -> dict[str, Any]:
     """Every registered task, each in a process of its own, so that memory is told apart."""
-    whole: dict[str, Any] = {}
+    parts = []
     for task in TASKS:
-        found = get_task(task)
-        try:
-            Agent.of(
-                make_world(found.name, found.map), get_method(method), task_settings(found, preset)
-            )
-        except UserError as unfit:
-            say(f"{task} is left out: {unfit}")
-            continue
-        arguments = ["bench", "--task", task, "--preset", preset, "--method", method, "--json"]
+        arguments = ["bench", "--task", task, "--preset", preset, "--json"]
+        arguments += ["--method", method] if method else []
         output = subprocess.run(
             [sys.executable, "-m", "mace_marl", *arguments], stdout=subprocess.PIPE, check=True
         ).stdout
-        part = json.loads(output)
-        peak = max(part["peak_gflops"], whole.get("peak_gflops", 0.0))
-        tasks = whole.get("tasks", {}) | part["tasks"]
-        whole = part | {"peak_gflops": peak, "tasks": tasks}
-    return whole
+        parts.append(json.loads(output))
+    peak = max(part["peak_gflops"] for part in parts)
+    tasks: dict[str, dict[str, Any]] = {}
+    for part in parts:
+        for task, figures in part["tasks"].items():
+            tasks[task] = figures | {
+                name: figures[name] * part["peak_gflops"] / peak for name in FRACTIONS
+            }
+    return parts[0] | {"peak_gflops": peak, "tasks": tasks}
 
 
-def bench_task(task: str, preset: str, method: str) -> dict[str, Any]:
-    """All figures for one task."""
+def fullest_method(task: Task, preset: str) -> str:
+    """The first of mace, r_nov and ippo that can be trained on a task."""
+    world, settings = make_world(task.name, task.map), task_settings(task, preset)
+    for name in ("mace", "r_nov"):
+        try:
+            Agent.of(world, get_method(name), settings)
+        except UserError:
+            continue
+        return name
+    return "ippo"
+
+
+def bench_task(task: str, preset: str, method: str | None) -> dict[str, Any]:
+    """All figures for one task; without a method, of the fullest that it can be trained with."""
     found = get_task(task)
     settings = task_settings(found, preset)
     layout = choose_layout(settings)
+    method = method or fullest_method(found, preset)
     jax.config.update("jax_enable_compilation_cache", False)  # compile time is one of the figures
     world = make_world(found.name, found.map)
     trainer = Trainer(world, get_method(method), settings, layout)
@@ -77,16 +87,16 @@ def bench_task(task: str, preset: str, method: str) -> dict[str, Any]:
     stages = _stages(seconds)
     # The peak is measured on both sides of what it judges: on a shared machine it wanders.
     peak = max(peak, peak_gflops())
-    work = textbook_gflop(trainer.agent, settings, state.learners)
+    work = textbook_gflop(settings, state.learners)
     return {
         "peak_gflops": peak,
         "cores": cores(),
         "devices": [str(device) for device in jax.devices()],
         "jax": jax.__version__,
         "preset": preset,
-        "method": method,
         "tasks": {
             task: {
+                "method": method,
                 "world_steps_per_second": world_speed(world, layout.devices),
                 "collect_steps_per_second": settings.steps_per_update / stages["collect"],
                 "textbook_gflop_per_update": work,
@@ -130,16 +140,15 @@ def best_seconds(works: dict[str, Callable[[], Any]], rounds: int = ROUNDS) -> d
     return best
 
 
-def textbook_gflop(agent: Agent, settings: Settings, learners: Learner) -> float:
-    """6 × weights × samples × epochs, over actors and critics of all agents."""
+def textbook_gflop(settings: Settings, learners: Learner) -> float:
+    """6 × weights × samples × epochs, over actors and critics of all agents (stacked)."""
 
     def weights(network: Network) -> int:
         layers = (network.fc1, network.fc2, network.gru.inputs, network.gru.recurrent, network.head)
-        return sum(layer.weight[0].size for layer in layers)  # the first agent's
+        return sum(layer.weight.size for layer in layers)
 
     both = weights(learners.actor.network) + weights(learners.critic.network)
-    samples = settings.steps_per_update * settings.epochs
-    return 6 * both * samples * agent.num_agents / 1e9
+    return 6 * both * settings.steps_per_update * settings.epochs / 1e9
 
 
 def world_speed(world: World, devices: int) -> float:

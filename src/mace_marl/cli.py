@@ -165,8 +165,8 @@ class Bench:
     """One task; unset for all."""
     preset: str = "paper"
     """Where settings come from."""
-    method: str = "mace"
-    """A name from `mace methods`."""
+    method: str | None = None
+    """A name from `mace methods`; unset for the fullest that a task can be trained with."""
     json: bool = False
     """Print one JSON document and nothing else on standard output."""
 

@@ -7,6 +7,7 @@ def bench_table(figures: dict[str, Any]) -> str:
     """One column per task, one row per figure."""
     tasks: dict[str, dict[str, Any]] = figures["tasks"]
     rows = {
+        "method": lambda t: t["method"],
         "world, million steps/s": lambda t: f"{t['world_steps_per_second'] / 1e6:.1f}",
         "collection alone, steps/s": lambda t: f"{t['collect_steps_per_second']:,.0f}",
         "whole updates, steps/s": lambda t: f"{t['env_steps_per_second']:,.0f}",
@@ -23,7 +24,7 @@ def bench_table(figures: dict[str, Any]) -> str:
     }
     head = (
         f"{figures['cores']} cores, {len(figures['devices'])} devices, JAX {figures['jax']},"
-        f" preset {figures['preset']}, method {figures['method']};"
+        f" preset {figures['preset']};"
         f" matmul peak {figures['peak_gflops']:.0f} GFLOP/s"
     )
     width = max(map(len, rows))
