@@ -73,7 +73,7 @@ def test_killed_half_way_and_run_again_the_results_are_the_same(tmp_path: Path) 
     result = mace(*command)
     assert result.returncode == 0, result.stderr
     assert content(cut) == content(whole)
-    assert len(content(cut)) == 2 + 2 * 4, "study, lock, and two files of each run"
+    assert len(content(cut)) == 2 + 3 * 4, "study, lock, and three files of each run"
     config = json.loads((cut / "runs/gridworld-minipass/mace/seed-1/config.json").read_text())
     assert config["seed"] == 1
     assert {"mace-marl", "jax", "machine", "cores"} <= config["made_with"].keys()

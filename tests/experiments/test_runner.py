@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -112,7 +113,9 @@ def is_locked(path: Path) -> bool:
     return False
 
 
-def test_asked_to_stop_it_stops_all_and_goes_on_later(tmp_path: Path) -> None:
+def test_asked_to_stop_it_stops_all_and_goes_on_later(
+    tmp_path: Path, heeding_interrupts: None
+) -> None:
     study = make_study(methods=("mace",), variants={"patient": {}})
     threading.Thread(target=interrupt_when_two_have_begun, args=[tmp_path], daemon=True).start()
     with pytest.raises(Stopped, match=r"0 of 3 runs finished .* the same command goes on"):
@@ -128,6 +131,14 @@ def test_asked_to_stop_it_stops_all_and_goes_on_later(tmp_path: Path) -> None:
         assert len(after) == 5
         assert after[: len(makers)] == makers, "gone on with, not begun again"
     assert not (results.directory / "work").exists()
+
+
+@pytest.fixture
+def heeding_interrupts() -> Iterator[None]:
+    """Even where the tests run in the background of a shell, which ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def interrupt_when_two_have_begun(tmp_path: Path) -> None:
