@@ -1,7 +1,6 @@
 """A run small enough to be made many times, and the command as a user calls it."""
 
 import json
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -26,12 +25,11 @@ def mace(*arguments: str | Path, timeout: float = 300) -> subprocess.CompletedPr
 
 
 def start_mace(*arguments: str | Path) -> subprocess.Popen[bytes]:
-    """The command, running. It heeds Ctrl-C even if the tests run in a shell's background."""
+    """The command, running."""
     return subprocess.Popen(
         [sys.executable, "-m", "mace_marl", *map(str, arguments)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
