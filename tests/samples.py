@@ -91,11 +91,12 @@ def random_learners(agent: Agent, settings: Settings, seed: int = 0) -> Learner:
     rng = np.random.default_rng(seed)
     init = jax.jit(jax.vmap(lambda network: init_optimised(network, settings)))
 
-    def optimised(outputs: int) -> ppo.Optimised:
-        return init(random_network(agent.encoding, outputs, settings, rng, (agent.num_agents,)))
+    def optimised(encoding: Encoding, outputs: int) -> ppo.Optimised:
+        return init(random_network(encoding, outputs, settings, rng, (agent.num_agents,)))
 
     return blank_learners(agent, settings, seed)._replace(
-        actor=optimised(agent.num_actions), critic=optimised(1)
+        actor=optimised(agent.encoding, agent.num_actions),
+        critic=optimised(agent.critic_encoding, 1),
     )
 
 

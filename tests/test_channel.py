@@ -1,4 +1,4 @@
-"""The only door between agents: what goes through it, and that nothing gets around it."""
+"""The only doors between agents: what goes through it, and that nothing gets around it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ from mace_marl.envs.api import Step
 from mace_marl.machine import Layout
 from mace_marl.methods import METHODS
 from mace_marl.settings import Settings
-from mace_marl.trainer import Trainer, TrainState, agents_first
+from mace_marl.trainer import Trainer, TrainState
 
 SETTINGS = Settings(
     num_envs=4, rollout_length=10, chunk_length=5, hidden_size=4, epochs=2, window=2
@@ -28,22 +28,26 @@ STEPS = SETTINGS.steps_per_update
 ONE_FLOAT_PER_STEP = Crossing("all_gather", ("float32",), numbers=STEPS, bytes=4 * STEPS)
 
 
+def observations(times: int) -> Crossing:
+    """MiniPass's observations: row, column, and whether its door is open."""
+    return Crossing("all_gather", ("float32",), numbers=3 * times, bytes=12 * times)
+
+
 def make_trainer(method: str) -> Trainer:
     return Trainer(minipass(horizon=7), METHODS[method], SETTINGS, Layout(micro_batch=4))
 
 
-def shapes_of_one_agent(trainer: Trainer) -> tuple[Any, Any]:
-    """Its learner and its rollout, as shapes."""
+def shapes_of_one_agent(trainer: Trainer) -> tuple[Any, ...]:
+    """Its learner, its rollout and its critic's memory, as shapes."""
 
-    def learners_and_rollouts() -> Any:
+    def of_all() -> Any:
         state = trainer.init_state(SETTINGS, jax.random.key(0))
-        _, whole, _ = rollout.collect(trainer.world, state.learners, state.stage, SETTINGS)
-        return jax.tree.map(lambda x: x[0], (state.learners, agents_first(whole)))
+        return jax.tree.map(lambda x: x[0], trainer.collect_all(state))
 
-    return jax.eval_shape(learners_and_rollouts)
+    return jax.eval_shape(of_all)
 
 
-# The exchange
+# The doors
 
 
 def test_exchange_gives_the_novelties_of_the_others_in_order() -> None:
@@ -72,6 +76,15 @@ def test_exchange_sends_float32_whatever_it_is_given() -> None:
     assert crossing == Crossing("all_gather", ("float32",), numbers=6, bytes=24)
 
 
+def test_showing_gives_everyones_observations_ones_own_first() -> None:
+    obs = jnp.arange(4 * 5 * 3.0).reshape(4, 5, 3)  # of four agents
+    seen = jax.vmap(channel.show, axis_name=AXIS)(obs)
+    assert seen.shape == (4, 5, 12)
+    for agent in range(4):
+        for k in range(4):
+            assert_array_equal(seen[agent, :, 3 * k : 3 * k + 3], obs[(agent + k) % 4])
+
+
 # The agents' program
 
 
@@ -88,13 +101,14 @@ def test_exchange_sends_float32_whatever_it_is_given() -> None:
         ("mace_mi", [ONE_FLOAT_PER_STEP]),
         ("mace_z", [ONE_FLOAT_PER_STEP]),
         ("mace_s", [ONE_FLOAT_PER_STEP]),
+        ("mappo", [observations(STEPS), observations(STEPS), observations(SETTINGS.num_envs)]),
     ],
 )
 def test_what_crosses_after_collecting(method: str, crossings: list[Crossing]) -> None:
     trainer = make_trainer(method)
     one_agent = shapes_of_one_agent(trainer)
     assert traffic(trainer.agent_update, 2, *one_agent, SETTINGS) == crossings
-    assert trainer.floats_sent() == float(len(crossings))
+    assert trainer.floats_sent() == sum(crossing.numbers for crossing in crossings) / STEPS
 
 
 def test_nothing_crosses_while_acting() -> None:
@@ -103,14 +117,11 @@ def test_nothing_crosses_while_acting() -> None:
     def arguments() -> Any:
         learners, stage = trainer.init_state(SETTINGS, jax.random.key(0))
         one = jax.tree.map(lambda x: x[0], learners)
-        obs, hidden, available = stage.seen.obs, stage.critic_hidden, stage.seen.available
+        obs, hidden, available = stage.seen.obs, stage.actor_hidden, stage.seen.available
         noise = jnp.zeros(available[:, 0].shape)
-        of_act = one, obs[:, 0], hidden[:, 0], stage.first, available[:, 0], noise
-        return of_act, (learners, obs, hidden, stage.first)
+        return one, obs[:, 0], hidden[:, 0], stage.first, available[:, 0], noise
 
-    of_act, of_values = jax.eval_shape(arguments)
-    assert traffic(act, 2, *of_act) == []
-    assert traffic(rollout.values, 2, *of_values) == []
+    assert traffic(act, 2, *jax.eval_shape(arguments)) == []
 
 
 def test_acting_depends_on_oneself_alone() -> None:
@@ -122,7 +133,7 @@ def test_acting_depends_on_oneself_alone() -> None:
     )
 
     @jax.jit
-    def play(order: Array) -> tuple[Array, Array, Array]:
+    def play(order: Array) -> tuple[Array, Array]:
         """Agents in this order, with all that is theirs."""
         ordered = jax.tree.map(lambda x: x[order], learners)
         nothing = jnp.zeros(5, bool)
@@ -137,8 +148,7 @@ def test_acting_depends_on_oneself_alone() -> None:
         action, log_prob, _ = rollout.act_together(
             ordered, seen, hidden[:, order], nothing, noise[:, order]
         )
-        value, _ = rollout.values(ordered, seen.obs, hidden[:, order], nothing)
-        return action, log_prob, value
+        return action, log_prob
 
     for one, other in zip(play(jnp.array([0, 1, 2])), play(jnp.array([0, 2, 2])), strict=True):
         assert_array_equal(one[:, [0, 2]], other[:, [0, 2]])
@@ -146,7 +156,7 @@ def test_acting_depends_on_oneself_alone() -> None:
 
 
 def stand_in_for_ppo(
-    actor: ppo.Optimised, critic: ppo.Optimised, chunks: ppo.Chunks, *_: Any
+    actor: ppo.Optimised, critic: ppo.Optimised, chunks: ppo.Chunks, *_: Any, **__: Any
 ) -> tuple[ppo.Optimised, ppo.Optimised, dict[str, Array]]:
     """Something else that depends on all it is given."""
     sums = {name: x.astype(jnp.float32).sum() for name, x in chunks._asdict().items()}
@@ -154,21 +164,24 @@ def stand_in_for_ppo(
     return actor._replace(network=network), critic, sums
 
 
-def test_the_program_audited_is_the_program_that_trains(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", ["mace", "mappo"])
+def test_the_program_audited_is_the_program_that_trains(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`agent_update`, whose trace is read, mapped over agents, gives what `update` gives.
 
     PPO, by far the longest to compile, is the same function in both and left out.
     """
     monkeypatch.setattr(ppo, "improve", stand_in_for_ppo)
-    trainer = make_trainer("mace")
+    trainer = make_trainer(method)
     learners = random_learners(trainer.agent, SETTINGS)
     stage = jax.jit(lambda key: rollout.begin(trainer.world, SETTINGS, key))(jax.random.key(0))
 
     @jax.jit
     def by_hand(learners: Learner, stage: rollout.Stage) -> tuple[Learner, dict[str, Array]]:
-        _, whole, _ = rollout.collect(trainer.world, learners, stage, SETTINGS)
-        program = jax.vmap(trainer.agent_update, in_axes=(0, 0, None), axis_name=AXIS)
-        learners, _, report = program(learners, agents_first(whole), SETTINGS)
+        program = jax.vmap(trainer.agent_update, in_axes=(0, 0, 0, None), axis_name=AXIS)
+        collected = trainer.collect_all(TrainState(learners, stage))
+        learners, _, report = program(*collected, SETTINGS)
         return learners, report
 
     wanted, details = by_hand(learners, stage)

@@ -1,5 +1,6 @@
 """However the work lies on the machine, the results are the same up to float rounding."""
 
+from functools import partial
 from pathlib import Path
 
 import equinox as eqx
@@ -19,10 +20,9 @@ from mace_marl.agent.gradient import (
 )
 from mace_marl.machine import Layout
 from mace_marl.methods import METHODS
-from mace_marl.rollout import collect
 from mace_marl.settings import Settings
 from mace_marl.tasks import get_task, make_world
-from mace_marl.trainer import Learner, Trainer, TrainState, agents_first
+from mace_marl.trainer import Learner, Trainer, TrainState
 
 UPDATES = 3
 SETTINGS = [
@@ -94,11 +94,11 @@ def test_fast_gradient_is_the_plain_gradient(task_name: str, one_hot: bool) -> N
 
     @jax.jit
     def first_agents(state: TrainState) -> tuple[Learner, ppo.Chunks]:
-        _, whole, _ = collect(world, state.learners, state.stage, settings)
-        learners, _, chunks = jax.vmap(
-            lambda learner, rollout: trainer.agent.prepare(learner, rollout, settings),
-            axis_name="agent",
-        )(state.learners, agents_first(whole))
+        _, rollouts, _ = trainer.collect_all(state)
+        values, _ = trainer.appraise(state.learners, rollouts, state.stage, settings)
+        learners, heard = trainer.exchange(state.learners, rollouts, settings)
+        prepare = partial(trainer.agent.prepare, settings=settings)
+        learners, _, chunks = jax.vmap(prepare)(learners, rollouts, values, heard)
         return jax.tree.map(lambda x: x[0], (learners, chunks))
 
     learner, chunks = first_agents(state)

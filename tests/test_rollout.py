@@ -1,6 +1,5 @@
-"""Collecting, against networks, rules and bookkeeping in plain NumPy."""
+"""Collecting and appraising, against networks, rules and bookkeeping in plain NumPy."""
 
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,10 +12,12 @@ from plain import PlainNetwork
 from samples import minipass, random_learners
 
 from mace_marl import rollout
-from mace_marl.agent.learner import Agent, Learner
+from mace_marl.agent.learner import Learner
 from mace_marl.envs.gridworld import GridWorld, parse_map
+from mace_marl.machine import Layout
 from mace_marl.methods import METHODS
 from mace_marl.settings import Settings
+from mace_marl.trainer import Trainer, agents_first
 
 ENVS, STEPS, CHUNK, SIZE, ROLLOUTS = 4, 20, 5, 8, 2
 SETTINGS = Settings(num_envs=ENVS, rollout_length=STEPS, chunk_length=CHUNK, hidden_size=SIZE)
@@ -34,24 +35,40 @@ grid = '''
 class Recording:
     """Some rollouts in a row, joined in time, as NumPy arrays  # (t, e, num_agents, …)."""
 
-    def __init__(self, world: GridWorld) -> None:
-        self.world = world
-        agent = Agent.of(world, METHODS["ippo"], SETTINGS)
-        self.learners: Learner = random_learners(agent, SETTINGS)
+    def __init__(self, world: GridWorld, method: str) -> None:
+        self.world, self.method = world, METHODS[method]
+        trainer = Trainer(world, self.method, SETTINGS, Layout())
+        self.learners: Learner = random_learners(trainer.agent, SETTINGS)
         stage = rollout.begin(world, SETTINGS, jax.random.key(1))
-        collect: Callable[..., Any] = jax.jit(
-            lambda stage: rollout.collect(world, self.learners, stage, SETTINGS)
-        )
-        parts, self.episodes, self.stages = [], [], []
+
+        @jax.jit
+        def collect(stage: rollout.Stage) -> Any:
+            stage, part, episodes = rollout.collect(world, self.learners, stage, SETTINGS)
+            values, stage = trainer.appraise(self.learners, agents_first(part), stage, SETTINGS)
+            return stage, part, values, episodes
+
+        parts, values, self.episodes, self.stages = [], [], [], []
         for _ in range(ROLLOUTS):
-            stage, part, episodes = collect(stage)
+            stage, part, value, episodes = collect(stage)
             parts.append(jax.tree.map(np.asarray, part))
+            values.append(jax.tree.map(np.asarray, value))
             self.episodes.append(jax.tree.map(np.asarray, episodes))
             self.stages.append(stage)
-        self.parts = parts
+        self.parts, self.values = parts, values
         self.joined = SimpleNamespace(
             **{name: np.concatenate([getattr(p, name) for p in parts]) for name in parts[0]._fields}
         )
+        self.appraised = SimpleNamespace(  # (num_agents, t, e, …)
+            **{
+                name: np.concatenate([getattr(v, name) for v in values], axis=1)
+                for name in values[0]._fields
+            }
+        )
+
+    def view(self, obs: np.ndarray, agent: int) -> np.ndarray:
+        """What this agent's critic sees of  # obs (…, num_agents, observation_size)."""
+        both = (agent, 1 - agent) if self.method.name == "mappo" else (agent,)
+        return np.concatenate([obs[..., i, :] for i in both], axis=-1)
 
     @property
     def ended(self) -> np.ndarray:  # (t, e)
@@ -61,16 +78,22 @@ class Recording:
 @pytest.fixture(scope="module")
 def passes() -> Recording:
     """MiniPass with a horizon so short that every environment is truncated several times."""
-    return Recording(minipass(horizon=7))
+    return Recording(minipass(horizon=7), "ippo")
 
 
 @pytest.fixture(scope="module")
 def corridor() -> Recording:
     """Two agents and one target cell, which chance finds within the horizon now and then."""
-    return Recording(GridWorld(parse_map(SHORT_CORRIDOR, "corridor.toml")))
+    return Recording(GridWorld(parse_map(SHORT_CORRIDOR, "corridor.toml")), "ippo")
 
 
-@pytest.fixture(params=["passes", "corridor"])
+@pytest.fixture(scope="module")
+def shared() -> Recording:
+    """The corridor with critics that see both agents' observations."""
+    return Recording(GridWorld(parse_map(SHORT_CORRIDOR, "corridor.toml")), "mappo")
+
+
+@pytest.fixture(params=["passes", "corridor", "shared"])
 def recording(request: pytest.FixtureRequest) -> Recording:
     return request.getfixturevalue(request.param)
 
@@ -83,9 +106,9 @@ def test_shapes(passes: Recording) -> None:
         "available": world.num_actions,
     }
     for name, x in part._asdict().items():
-        if name in ("last_obs", "last_value"):
-            wanted = (ENVS, 2, *([world.observation_size] * (name == "last_obs")))
-        elif name in ("actor_hidden", "critic_hidden"):
+        if name == "last_obs":
+            wanted = (ENVS, 2, world.observation_size)
+        elif name == "actor_hidden":
             wanted = (STEPS // CHUNK, ENVS, 2, SIZE)
         else:
             wanted = (STEPS, ENVS, 2, *([sizes[name]] if name in sizes else []))
@@ -154,21 +177,23 @@ def recompute(recording: Recording, agent: int) -> SimpleNamespace:
     data = recording.joined
     actor = PlainNetwork.of(recording.learners.actor.network, agent)
     critic = PlainNetwork.of(recording.learners.critic.network, agent)
-    obs, first = data.obs[:, :, agent], data.first[:, :, agent]
+    first = data.first[:, :, agent]
     nothing = np.zeros((ENVS, SIZE))
-    logits, actor_hidden = actor.run(obs, nothing, first)
-    values, critic_hidden = critic.run(obs, nothing, first)
+    logits, actor_hidden = actor.run(data.obs[:, :, agent], nothing, first)
+    seen, reached = recording.view(data.obs, agent), recording.view(data.next_obs, agent)
+    values, critic_hidden = critic.run(seen, nothing, first)
     log_prob, final_value = np.zeros((2, ROLLOUTS * STEPS, ENVS))
     for t in range(ROLLOUTS * STEPS):
-        after, _ = critic.step(data.next_obs[t, :, agent], critic_hidden[t], np.zeros(ENVS))
+        after, _ = critic.step(reached[t], critic_hidden[t], np.zeros(ENVS))
         for e in range(ENVS):
             log_prob[t, e] = plain.log_softmax(logits[t, e])[data.action[t, e, agent]]
             if data.truncated[t, e, agent]:
                 final_value[t, e] = after[e, 0]
     return SimpleNamespace(
         log_prob=log_prob,
-        value=values[..., 0],
-        final_value=final_value,
+        seen=seen,
+        now=values[..., 0],
+        final=final_value,
         actor_hidden=actor_hidden,
         critic_hidden=critic_hidden,
     )
@@ -179,23 +204,26 @@ def test_what_is_recorded_of_the_networks(recording: Recording, agent: int) -> N
     """Log-probabilities, values, and the value of the final observation where the horizon was
     reached: of that observation, not of the reset that follows. The second rollout is recomputed
     in one go with the first, so memories must have been carried over."""
-    wanted, data = recompute(recording, agent), recording.joined
-    for name in ("log_prob", "value", "final_value"):
-        ours = getattr(data, name)[:, :, agent]
+    wanted, values = recompute(recording, agent), recording.appraised
+    assert_allclose(recording.joined.log_prob[:, :, agent], wanted.log_prob, atol=1e-4)
+    for name in ("seen", "now", "final"):
+        ours = getattr(values, name)[agent]
         assert_allclose(ours, getattr(wanted, name), atol=1e-4, err_msg=name)
-    assert (data.final_value != 0).any()
+    assert (values.final != 0).any()
 
 
 @pytest.mark.parametrize("agent", [0, 1])
 def test_hidden_states_are_stored_where_chunks_begin(recording: Recording, agent: int) -> None:
     """As they were before the chunk's first step. A chunk that begins with an episode forgets
     them anyway."""
-    wanted, data = recompute(recording, agent), recording.joined
+    wanted = recompute(recording, agent)
     begins = np.arange(0, ROLLOUTS * STEPS, CHUNK)
-    for name in ("actor_hidden", "critic_hidden"):
-        ours, hidden = getattr(data, name)[:, :, agent], getattr(wanted, name)
+    for ours, hidden in (
+        (recording.joined.actor_hidden[:, :, agent], wanted.actor_hidden),
+        (recording.appraised.hidden[agent], wanted.critic_hidden),
+    ):
         assert_array_equal(ours[0], 0)
-        assert_allclose(ours[1:], hidden[begins[1:] - 1], atol=1e-5, err_msg=name)
+        assert_allclose(ours[1:], hidden[begins[1:] - 1], atol=1e-5)
 
 
 @pytest.mark.parametrize("agent", [0, 1])
@@ -205,10 +233,10 @@ def test_last_value_is_of_what_is_seen_after_the_rollout(recording: Recording, a
     for number, part in enumerate(recording.parts):
         last = (number + 1) * STEPS - 1
         hidden = wanted.critic_hidden[last]
-        value, _ = critic.step(part.last_obs[:, agent], hidden, recording.ended[last])
-        assert_allclose(part.last_value[:, agent], value[:, 0], atol=1e-5)
-    next_value = wanted.value[STEPS]
-    assert_allclose(recording.parts[0].last_value[:, agent], next_value, atol=1e-5)
+        seen = recording.view(part.last_obs, agent)
+        value, _ = critic.step(seen, hidden, recording.ended[last])
+        assert_allclose(recording.values[number].last[agent], value[:, 0], atol=1e-5)
+    assert_allclose(recording.values[0].last[agent], wanted.now[STEPS], atol=1e-5)
 
 
 # Bookkeeping

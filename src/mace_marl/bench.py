@@ -20,7 +20,7 @@ import numpy as np
 from jax import Array, lax
 from jax.sharding import PartitionSpec as P
 
-from mace_marl import channel, rollout, shards
+from mace_marl import rollout, shards
 from mace_marl.agent.learner import Agent, Learner
 from mace_marl.agent.networks import Network
 from mace_marl.envs.api import World, auto_reset
@@ -203,8 +203,8 @@ def _time_all(
 
 
 def _stages(seconds: dict[str, float]) -> dict[str, float]:
-    """The stages' seconds; shaping is what preparing takes beyond the two stages within it."""
-    rest = seconds["prepare"] - seconds["exchange"] - seconds["posterior"]
+    """The stages' seconds; shaping is what preparing takes beyond the posterior."""
+    rest = seconds["prepare"] - seconds["posterior"]
     return {name: (seconds | {"shape": max(rest, 0.0)})[name] for name in STAGES}
 
 
@@ -222,44 +222,45 @@ def stage_work(trainer: Trainer, state: TrainState) -> dict[str, Callable[[], An
 
     def collect(state: TrainState) -> Any:
         _, part, _ = rollout.collect(trainer.world, state.learners, state.stage, settings)
-        return agents_first(join_shards(part))
+        rollouts = agents_first(part)
+        values, _ = trainer.appraise(state.learners, rollouts, state.stage, settings)
+        return join_shards(rollouts), join_shards(values)
 
     def exchange(learners: Learner, rollouts: Any) -> Any:
-        return jax.vmap(lambda one, r: explorer.exchange(one, r, settings), axis_name=channel.AXIS)(
-            learners.exploration, rollouts
-        )
+        return trainer.exchange(learners, rollouts, settings)
 
     def posterior(learners: Learner, rollouts: Any, heard: Any) -> Any:
         if explorer.method.hindsight == "none":
             return learners.exploration.edges
-        return jax.vmap(lambda one, r, h: explorer.hindsight(one, r, h, settings))(
-            learners.exploration, rollouts, heard
+        return trainer.each(
+            partial(explorer.hindsight, settings=settings),
+            (learners.exploration, rollouts, heard),
         )
 
-    def prepare(learners: Learner, rollouts: Any) -> Any:
-        return jax.vmap(lambda one, r: agent.prepare(one, r, settings), axis_name=channel.AXIS)(
-            learners, rollouts
-        )
+    def prepare(*arguments: Any) -> Any:
+        return trainer.each(partial(agent.prepare, settings=settings), arguments)
 
-    def learn(learners: Learner, chunks: Any) -> Any:
-        return trainer.improve_each(learners, chunks, settings)
+    def learn(*arguments: Any) -> Any:
+        return trainer.each(
+            partial(agent.improve, settings=settings, layout=trainer.layout), arguments
+        )
 
     programs = {
         "collect": on_shards(collect, TrainState(P(), P(shards.AXIS))),  # pyright: ignore[reportArgumentType]
         "exchange": on_shards(exchange, P(), P()),
         "posterior": on_shards(posterior, P(), P(), P()),
-        "prepare": on_shards(prepare, P(), P()),
+        "prepare": on_shards(prepare, P(), P(), P(), P()),
         "learn": on_shards(learn, P(), P()),
     }
     state = jax.tree.map(jnp.copy, state)
-    rollouts = programs["collect"](state)
-    _, heard = programs["exchange"](state.learners, rollouts)
-    learners, _, chunks = programs["prepare"](state.learners, rollouts)
+    rollouts, values = programs["collect"](state)
+    learners, heard = programs["exchange"](state.learners, rollouts)
+    prepared, _, chunks = programs["prepare"](learners, rollouts, values, heard)
     inputs: dict[str, tuple[Any, ...]] = {
         "collect": (state,),
         "exchange": (state.learners, rollouts),
-        "posterior": (state.learners, rollouts, heard),
-        "prepare": (state.learners, rollouts),
-        "learn": (learners, chunks),
+        "posterior": (learners, rollouts, heard),
+        "prepare": (learners, rollouts, values, heard),
+        "learn": (prepared, chunks),
     }
     return {name: partial(program, *inputs[name]) for name, program in programs.items()}

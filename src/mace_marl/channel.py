@@ -1,7 +1,8 @@
-"""The only door between agents.
+"""The only doors between agents.
 
 Everything an agent does after collecting is one program over a named axis, `agent`, and
 `exchange` is the one place where numbers cross that axis: one float32 per agent and step.
+(`show` is a second one, for centralised critics: a baseline's, and no decentralised method's.)
 `traffic` reads off the trace of such a program what really crosses.
 """
 
@@ -28,6 +29,17 @@ def exchange(novelty: Array) -> Array:
     """
     everyone = lax.all_gather(novelty.astype(jnp.float32), AXIS)
     return jnp.roll(everyone, -lax.axis_index(AXIS), axis=0)[1:]
+
+
+def show(obs: Array) -> Array:
+    """Show this agent's observations to all others and see theirs, for a centralised critic.
+
+    `obs`  # (…, observation_size) float32
+    Returns everyone's  # (…, num_agents · observation_size), one's own first, then as in `exchange`
+    """
+    everyone = lax.all_gather(obs, AXIS)
+    ordered = jnp.roll(everyone, -lax.axis_index(AXIS), axis=0)
+    return jnp.concatenate(list(ordered), axis=-1)
 
 
 @dataclass(frozen=True)

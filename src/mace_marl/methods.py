@@ -17,6 +17,8 @@ class Method:
     """The hindsight-based reward: nothing, z log p/π (7), log p/π alone, or z alone."""
     together: bool = False
     """Whether it is of z^{−i}, the sum over others (15), instead of each z^j in turn (8)."""
+    centralised: bool = False
+    """Whether critics see all agents' observations in training."""
 
     @property
     def infers(self) -> bool:
@@ -40,6 +42,11 @@ METHODS = {
         Method(
             "ippo",
             "Independent PPO on the world's reward alone.",
+        ),
+        Method(
+            "mappo",
+            "As ippo, with critics that see all agents' observations: centralised training.",
+            centralised=True,
         ),
         Method(
             "r_loc",

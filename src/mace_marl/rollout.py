@@ -23,7 +23,7 @@ class Stage(NamedTuple):
     seen: Step  # what the agents act upon next (envs, …)
     first: Array  # (envs,) bool: an episode begins
     actor_hidden: Array  # (envs, num_agents, hidden_size)
-    critic_hidden: Array  # (envs, num_agents, hidden_size)
+    critic_hidden: Array  # (envs, num_agents, hidden_size), see agent/appraisal.py
     episode_return: Array  # (envs,): of the running episode so far, mean over agents
     episode_length: Array  # (envs,) int32
     key: Array  # (envs,)
@@ -44,8 +44,6 @@ class _Moment(NamedTuple):
     obs: Array
     action: Array
     log_prob: Array
-    value: Array
-    final_value: Array
     reward: Array
     next_obs: Array
     first: Array
@@ -87,14 +85,8 @@ def collect(
         action, log_prob, actor_hidden = act_together(
             learners, stage.seen, stage.actor_hidden, stage.first, sampling_noise(keys[0], world)
         )
-        value, critic_hidden = values(learners, stage.seen.obs, stage.critic_hidden, stage.first)
         state, after, ahead = jax.vmap(auto_reset, in_axes=(None, 0, 0, 0))(
             world, keys[1], stage.world, action
-        )
-        final_value = lax.cond(
-            after.truncated.any(),
-            lambda: values(learners, after.obs, critic_hidden, jnp.zeros_like(stage.first))[0],
-            lambda: jnp.zeros_like(value),
         )
         ended = after.terminated | after.truncated
         episode_return = stage.episode_return + after.reward.mean(axis=1)
@@ -114,8 +106,6 @@ def collect(
             obs=stage.seen.obs,
             action=action,
             log_prob=log_prob,
-            value=value,
-            final_value=jnp.where(after.truncated[:, None], final_value, 0.0),
             reward=after.reward,
             next_obs=after.obs,
             first=everyone(stage.first),
@@ -125,12 +115,11 @@ def collect(
             alive=stage.seen.alive,
             next_alive=after.alive,
         )
-        stage = Stage(
+        stage = stage._replace(
             world=state,
             seen=ahead,
             first=ended,
             actor_hidden=actor_hidden,
-            critic_hidden=critic_hidden,
             episode_return=jnp.where(ended, 0.0, episode_return),
             episode_length=jnp.where(ended, 0, episode_length),
             key=keys[2],
@@ -139,24 +128,17 @@ def collect(
 
     def chunk(
         carry: tuple[Stage, Episodes], _: None
-    ) -> tuple[tuple[Stage, Episodes], tuple[_Moment, Array, Array]]:
-        actor_hidden, critic_hidden = carry[0].actor_hidden, carry[0].critic_hidden
+    ) -> tuple[tuple[Stage, Episodes], tuple[_Moment, Array]]:
+        actor_hidden = carry[0].actor_hidden
         carry, moments = lax.scan(step, carry, length=settings.chunk_length)
-        return carry, (moments, actor_hidden, critic_hidden)
+        return carry, (moments, actor_hidden)
 
     none_yet = Episodes(jnp.int32(0), jnp.int32(0), jnp.float32(0), jnp.int32(0))
-    (stage, episodes), (moments, actor_hidden, critic_hidden) = lax.scan(
+    (stage, episodes), (moments, actor_hidden) = lax.scan(
         chunk, (stage, none_yet), length=settings.rollout_length // settings.chunk_length
     )
     moments = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), moments)
-    last_value, _ = values(learners, stage.seen.obs, stage.critic_hidden, stage.first)
-    rollout = Rollout(
-        **moments._asdict(),
-        actor_hidden=actor_hidden,
-        critic_hidden=critic_hidden,
-        last_obs=stage.seen.obs,
-        last_value=last_value,
-    )
+    rollout = Rollout(**moments._asdict(), actor_hidden=actor_hidden, last_obs=stage.seen.obs)
     return stage, rollout, episodes
 
 
@@ -167,16 +149,6 @@ def act_together(
     return jax.vmap(act, in_axes=(0, 1, 1, None, 1, 1), out_axes=1)(
         learners, seen.obs, hidden, first, seen.available, noise
     )
-
-
-def values(learners: Learner, obs: Array, hidden: Array, first: Array) -> tuple[Array, Array]:
-    """Every agent's critic  # values (envs, num_agents), hidden (envs, num_agents, hidden_size)."""
-
-    def value(learner: Learner, obs: Array, hidden: Array) -> tuple[Array, Array]:
-        value, hidden = learner.critic.network(obs, hidden, first)
-        return value[:, 0], hidden
-
-    return jax.vmap(value, in_axes=(0, 1, 1), out_axes=1)(learners, obs, hidden)
 
 
 def sampling_noise(keys: Array, world: World) -> Array:

@@ -1,8 +1,9 @@
 """One update of all agents as a pure function, in the order of Algorithm 1."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -12,9 +13,8 @@ from jax.sharding import PartitionSpec as P
 
 from mace_marl import channel, rollout, shards
 from mace_marl.agent.encoding import Index, index_columns
-from mace_marl.agent.experience import Intrinsic, Rollout, mean_where
+from mace_marl.agent.experience import Heard, Intrinsic, Rollout, Values, mean_where
 from mace_marl.agent.learner import Agent, Learner
-from mace_marl.agent.ppo import Chunks
 from mace_marl.envs.api import World
 from mace_marl.machine import Layout
 from mace_marl.methods import Method
@@ -87,37 +87,56 @@ class Trainer:
         return self._update.lower(state, self.settings).compile()
 
     def _update_on_shard(self, state: TrainState, settings: Settings) -> tuple[TrainState, Report]:
-        stage, own_part, episodes = rollout.collect(
-            self.world, state.learners, state.stage, settings
+        learners, stage = state
+        stage, part, episodes = rollout.collect(self.world, learners, stage, settings)
+        rollouts = agents_first(part)
+        values, stage = self.appraise(learners, rollouts, stage, settings)
+        rollouts, values = join_shards(rollouts), join_shards(values)
+        learners, heard = self.exchange(learners, rollouts, settings)
+        learners, rewards, report = self.each(
+            partial(self.agent.learn, settings=settings, layout=self.layout),
+            (learners, rollouts, values, heard),
         )
-        rollouts = agents_first(join_shards(own_part))
-        learners, rewards, chunks = jax.vmap(
-            self.agent.prepare, in_axes=(0, 0, None), axis_name=channel.AXIS
-        )(state.learners, rollouts, settings)
-        learners, report = self.improve_each(learners, chunks, settings)
         places = jax.vmap(partial(_by_place, self.places))(rollouts, rewards)
         means = jax.vmap(_mean_rewards)(rollouts, rewards)
         return TrainState(learners, stage), Report(shards.total(episodes), report | means, places)
 
-    def improve_each(
-        self, learners: Learner, chunks: Chunks, settings: Settings
-    ) -> tuple[Learner, dict[str, Array]]:
-        def improve(one: tuple[Learner, Chunks]) -> tuple[Learner, dict[str, Array]]:
-            return self.agent.improve(*one, settings, self.layout)
+    def appraise(
+        self, learners: Learner, rollouts: Rollout, stage: rollout.Stage, settings: Settings
+    ) -> tuple[Values, rollout.Stage]:
+        """All critics' values of this device's part, and the stage with their memory after it."""
+        views = jax.vmap(self.agent.look, axis_name=channel.AXIS)(rollouts)
+        values, hidden = self.each(
+            partial(self.agent.appraise, settings=settings),
+            (learners, rollouts, views, stage.critic_hidden.swapaxes(0, 1)),
+        )
+        return values, stage._replace(critic_hidden=hidden.swapaxes(0, 1))
 
-        each = (learners, chunks)
-        return jax.lax.map(improve, each) if self.layout.in_turn else jax.vmap(improve)(each)
+    def exchange(
+        self, learners: Learner, rollouts: Rollout, settings: Settings
+    ) -> tuple[Learner, Heard]:
+        """Novelties of all rollouts, told and heard."""
+        return jax.vmap(
+            partial(self.agent.exchange, settings=settings),
+            axis_name=channel.AXIS,
+        )(learners, rollouts)
+
+    def each(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """The function of every agent, mapped *without* the agents' axis: nothing can cross."""
+        if self.layout.in_turn:
+            return jax.lax.map(lambda one: function(*one), arguments)
+        return jax.vmap(function)(*arguments)
 
     def agent_update(
-        self, learner: Learner, rollout: Rollout, settings: Settings
+        self, learner: Learner, rollout: Rollout, critic_hidden: Array, settings: Settings
     ) -> tuple[Learner, Intrinsic, dict[str, Array]]:
         """The program of one agent, over the axis `channel.AXIS`: all it does after collecting."""
-        return self.agent.update(learner, rollout, settings, self.layout)
+        return self.agent.update(learner, rollout, critic_hidden, settings, self.layout)
 
-    def _collect_all(self, state: TrainState) -> Rollout:
-        """All agents' rollouts on one device, for their shapes."""
+    def collect_all(self, state: TrainState) -> tuple[Learner, Rollout, Array]:
+        """What every agent has after collecting on one device: the input of `agent_update`."""
         _, whole, _ = rollout.collect(self.world, state.learners, state.stage, self.settings)
-        return agents_first(whole)
+        return state.learners, agents_first(whole), state.stage.critic_hidden.swapaxes(0, 1)
 
     @property
     def places_shape(self) -> tuple[int, int, int]:
@@ -126,31 +145,33 @@ class Trainer:
     def floats_sent(self) -> float:
         """Floats that cross from one agent to the others per step, read off the program's trace."""
         state = jax.eval_shape(self.init_state, self.settings, jax.random.key(0))
-        rollouts = jax.eval_shape(self._collect_all, state)
-        one_learner, one_rollout = jax.tree.map(_of_one_agent, (state.learners, rollouts))
-        crossings = channel.traffic(
-            self.agent_update, self.world.num_agents, one_learner, one_rollout, self.settings
-        )
+        one = jax.tree.map(_of_one_agent, jax.eval_shape(self.collect_all, state))
+        crossings = channel.traffic(self.agent_update, self.world.num_agents, *one, self.settings)
         return sum(crossing.bytes for crossing in crossings) / 4 / self.settings.steps_per_update
 
 
 def agents_first(rollout: Rollout) -> Rollout:
     """Each agent's own rollout, one after the other  # (num_agents, t, e, …)."""
-    axis = {"last_obs": 1, "last_value": 1}  # of the agents; else it is the third
-    return Rollout(
-        **{name: jnp.moveaxis(x, axis.get(name, 2), 0) for name, x in rollout._asdict().items()}
-    )
+    last_obs = jnp.moveaxis(rollout.last_obs, 1, 0)
+    rest = {name: x for name, x in rollout._asdict().items() if name != "last_obs"}
+    return Rollout(**{name: jnp.moveaxis(x, 2, 0) for name, x in rest.items()}, last_obs=last_obs)
 
 
 def _of_one_agent(stacked: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(stacked.shape[1:], stacked.dtype)
 
 
-def join_shards(part: Rollout) -> Rollout:
-    """All devices' environments in one rollout."""
-    whole = shards.gather(part, axis=1)
-    last_obs, last_value = shards.gather((part.last_obs, part.last_value), axis=0)
-    return whole._replace(last_obs=last_obs, last_value=last_value)
+_Part = TypeVar("_Part", Rollout, Values)
+
+
+def join_shards(part: _Part) -> _Part:
+    """All devices' environments together  # (num_agents, t, e, …), `last…` (num_agents, e, …)."""
+    return type(part)(
+        **{
+            name: shards.gather(x, axis=1 if name.startswith("last") else 2)
+            for name, x in part._asdict().items()
+        }
+    )
 
 
 def _mean_rewards(rollout: Rollout, rewards: Intrinsic) -> dict[str, Array]:

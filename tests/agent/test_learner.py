@@ -20,7 +20,7 @@ from plain import PlainNetwork
 from samples import Sheet, blank_learners, random_learners
 
 from mace_marl import channel
-from mace_marl.agent.experience import Intrinsic, Rollout
+from mace_marl.agent.experience import Intrinsic, Rollout, Values
 from mace_marl.agent.learner import Agent, Learner, act
 from mace_marl.agent.ppo import Chunks
 from mace_marl.methods import METHODS, Method
@@ -63,8 +63,6 @@ def make_rollouts(seed: int, mortal: bool = False) -> Rollout:
         "obs": obs[:, :-1],
         "action": rng.integers(Sheet.num_actions, size=shape).astype(np.int32),
         "log_prob": log_prob,
-        "value": rng.normal(0, 5, shape),
-        "final_value": np.where(end == 2, rng.normal(0, 5, shape), 0.0),
         "reward": rng.normal(0, 1, shape),
         "next_obs": np.where(ended[..., None], reached, obs[:, 1:]),
         "first": everyone(first),
@@ -74,9 +72,7 @@ def make_rollouts(seed: int, mortal: bool = False) -> Rollout:
         "alive": alive[:, :-1],
         "next_alive": next_alive,
         "actor_hidden": rng.normal(size=(AGENTS, STEPS // CHUNK, ENVS, 2)),
-        "critic_hidden": rng.normal(size=(AGENTS, STEPS // CHUNK, ENVS, 2)),
         "last_obs": obs[:, -1],
-        "last_value": rng.normal(0, 5, (AGENTS, ENVS)),
     }
     narrow = {
         name: x.astype(np.float32) if x.dtype == np.float64 else x for name, x in arrays.items()
@@ -84,8 +80,21 @@ def make_rollouts(seed: int, mortal: bool = False) -> Rollout:
     return Rollout(**narrow)  # pyright: ignore[reportArgumentType]
 
 
-def of_agent(i: int, rollouts: Any) -> Any:
-    return Rollout(*(x[i] for x in rollouts))
+def make_values(seed: int, rollouts: Any) -> Any:
+    """Values of all agents' critics, `seen` left out."""
+    rng = np.random.default_rng(seed)
+    shape = AGENTS, STEPS, ENVS
+    arrays = (
+        rng.normal(0, 5, shape),
+        np.where(rollouts.truncated, rng.normal(0, 5, shape), 0.0),
+        rng.normal(size=(AGENTS, STEPS // CHUNK, ENVS, 2)),
+        rng.normal(0, 5, (AGENTS, ENVS)),
+    )
+    return Values(np.zeros(AGENTS), *(x.astype(np.float32) for x in arrays))  # pyright: ignore[reportArgumentType]
+
+
+def of_agent(i: int, stacked: Any) -> Any:
+    return type(stacked)(*(x[i] for x in stacked))
 
 
 # The reference
@@ -234,8 +243,10 @@ class Team:
         self.agent = Agent.of(Sheet(), METHODS[method], settings)
         self.blank = blank_learners(self.agent, settings)
 
-        def prepare(learner: Learner, rollout: Rollout) -> Prepared:
-            return self.agent.prepare(learner, rollout, settings)
+        def prepare(learner: Learner, rollout: Rollout, values: Values) -> Prepared:
+            values = values._replace(seen=self.agent.look(rollout).now)
+            learner, heard = self.agent.exchange(learner, rollout, settings)
+            return self.agent.prepare(learner, rollout, values, heard, settings)
 
         self.prepare = jax.jit(jax.vmap(prepare, axis_name=channel.AXIS))
 
@@ -257,30 +268,34 @@ def test_rollouts_become_what_ppo_learns_from(name: str, preset: str) -> None:
         learners, reference = team.blank, PlainTeam(settings, method)
         for update in range(UPDATES):
             rollouts = make_rollouts(update, mortal)
-            learners, rewards, chunks = team.prepare(learners, rollouts)
+            values = make_values(update, rollouts)
+            learners, rewards, chunks = team.prepare(learners, rollouts, values)
             novelty, hindsight = reference.explore(rollouts)
             assert_allclose(rewards.novelty, novelty, rtol=1e-5, atol=1e-5)
             assert_allclose(rewards.hindsight, hindsight, rtol=1e-4, atol=1e-3)
             shaped = np.asarray(rollouts.reward) + 0.5 * (
                 novelty + 0.3 * hindsight
             )  # β and λ as in SMALL
-            check_chunks(chunks, rollouts, shaped, settings)
+            check_chunks(chunks, rollouts, values, shaped, settings)
+            check_views(chunks, rollouts, method)
             if method.explores:
                 check_counts(learners, reference)
             if method.infers:
                 check_tables(learners, reference, team.agent)
 
 
-def check_chunks(chunks: Chunks, rollouts: Any, reward: Numbers, settings: Settings) -> None:
+def check_chunks(
+    chunks: Chunks, rollouts: Any, values: Any, reward: Numbers, settings: Settings
+) -> None:
     """Advantages by plain loops, normalised over the agent's own living samples, in chunks."""
     every = Chunks(*map(np.asarray, chunks))  # pyright: ignore[reportArgumentType]
     for i in range(AGENTS):
-        mine = of_agent(i, rollouts)
-        following = np.concatenate([mine.value[1:], mine.last_value[None]])
+        mine, value = of_agent(i, rollouts), of_agent(i, values)
+        following = np.concatenate([value.now[1:], value.last[None]])
         advantage = plain.advantages(
             reward[i],
-            mine.value,
-            np.where(mine.truncated, mine.final_value, following),
+            value.now,
+            np.where(mine.truncated, value.final, following),
             mine.terminated,
             mine.truncated,
             settings.gamma,
@@ -292,10 +307,11 @@ def check_chunks(chunks: Chunks, rollouts: Any, reward: Numbers, settings: Setti
         deviation = math.sqrt(sum((x - mean) ** 2 for x in living) / len(living))
         wanted = {
             "advantage": (advantage - mean) / (deviation + 1e-5),
-            "target": mine.value + advantage,
+            "value": value.now,
+            "target": value.now + advantage,
             **{
                 name: getattr(mine, name)
-                for name in ("obs", "action", "log_prob", "value", "first", "available", "alive")
+                for name in ("obs", "action", "log_prob", "first", "available", "alive")
             },
         }
         for number, (block, env) in enumerate(np.ndindex(STEPS // CHUNK, ENVS)):
@@ -303,9 +319,18 @@ def check_chunks(chunks: Chunks, rollouts: Any, reward: Numbers, settings: Setti
                 ours = getattr(every, name)[i, :, number]
                 theirs = x[block * CHUNK : (block + 1) * CHUNK, env]
                 assert_allclose(ours, theirs, rtol=1e-3, atol=1e-3, err_msg=name)
-            for name in ("actor_hidden", "critic_hidden"):
-                ours = getattr(every, name)[i, 0, number]
-                assert_array_equal(ours, getattr(mine, name)[block, env], err_msg=name)
+            assert_array_equal(every.actor_hidden[i, 0, number], mine.actor_hidden[block, env])
+            assert_array_equal(every.critic_hidden[i, 0, number], value.hidden[block, env])
+
+
+def check_views(chunks: Chunks, rollouts: Any, method: Method) -> None:
+    """The critic sees what its agent sees; a centralised one also what the others see, in turn."""
+    for i in range(AGENTS):
+        seen = [i, *others_of(i)] if method.name == "mappo" else [i]
+        for number, (block, env) in enumerate(np.ndindex(STEPS // CHUNK, ENVS)):
+            for t in range(CHUNK):
+                wanted = np.concatenate([rollouts.obs[j, block * CHUNK + t, env] for j in seen])
+                assert_array_equal(chunks.critic_obs[i, t, number], wanted)
 
 
 def check_counts(learners: Learner, team: PlainTeam) -> None:
@@ -347,7 +372,8 @@ def walk(settings: Settings) -> Numbers:
         next_alive=always,
         reward=jnp.zeros((3, 1)),
     )
-    _, rewards = agent.explorer.explore(learner.exploration, rollout, settings)
+    exploration, heard = agent.explorer.exchange(learner.exploration, rollout, settings)
+    _, rewards = agent.explorer.reward(exploration, rollout, heard, settings)
     return np.asarray(rewards.novelty[:, 0])
 
 
@@ -378,9 +404,10 @@ def test_others_are_known_by_their_novelty_alone() -> None:
     for name in ("obs", "next_obs"):
         x = getattr(rollouts, name)
         changed[name] = np.concatenate([x[:1], (1 - x[1:]) * lamp + x[1:] * (1 - lamp)])
+    values = make_values(0, rollouts)
     one, other = (
-        team.prepare(team.blank, rollouts),
-        team.prepare(team.blank, rollouts._replace(**changed)),
+        team.prepare(team.blank, rollouts, values),
+        team.prepare(team.blank, rollouts._replace(**changed), values),
     )
     for ours, theirs in zip(jax.tree.leaves(one[1:]), jax.tree.leaves(other[1:]), strict=True):
         assert_array_equal(ours[0], theirs[0])
@@ -391,13 +418,15 @@ def test_tiny_advantages_are_not_blown_up() -> None:
     """Their deviation, 1e-5, is divided by itself plus 1e-5; equal ones become nothing."""
     settings = PRESETS["paper"].override(SMALL)
     agent = Agent.of(Sheet(), METHODS["ippo"], settings)
-    rollout = jax.tree.map(jnp.asarray, of_agent(0, make_rollouts(0)))
+    rollouts = make_rollouts(0)
+    rollout = jax.tree.map(jnp.asarray, of_agent(0, rollouts))
+    values = of_agent(0, make_values(0, rollouts))._replace(seen=rollout.obs)
     alternating = jnp.where(jnp.arange(STEPS) % 2 == 0, 1e-5, -1e-5)
     advantage = jnp.broadcast_to(alternating[:, None], (STEPS, ENVS))
     halves = np.broadcast_to(np.array([0.5, -0.5] * (CHUNK // 2))[:, None], (CHUNK, 9))
-    assert_allclose(agent.chunks(rollout, advantage, settings).advantage, halves, rtol=1e-3)
+    assert_allclose(agent.chunks(rollout, values, advantage, settings).advantage, halves, rtol=1e-3)
     equal = jnp.full((STEPS, ENVS), 3.0)
-    assert_allclose(agent.chunks(rollout, equal, settings).advantage, 0, atol=1e-2)
+    assert_allclose(agent.chunks(rollout, values, equal, settings).advantage, 0, atol=1e-2)
 
 
 @pytest.mark.parametrize("mode", [False, True], ids=["sample", "mode"])

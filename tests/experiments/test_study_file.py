@@ -23,7 +23,7 @@ PAPER = {  # what is compared, and on what with how many seeds
     "sum_or_max": (["r_nov", "max_u"], {PASS: 5}),
     "window": (["w = 1", "w = 10", "w = 50"], GRIDWORLDS),
     "lambda": (["λ = 0.1", "λ = 0.01", "λ = 0.001"], GRIDWORLDS),
-    "baselines": (["mace", "ippo"], GRIDWORLDS),
+    "baselines": (["mace", "ippo", "mappo"], GRIDWORLDS),
     "scalability": (["mace", "mace_s", "r_hin", "r_hin_s"], {MULTI: 8}),
 }
 

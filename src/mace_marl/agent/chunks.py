@@ -11,6 +11,7 @@ class Chunks(NamedTuple):
     """An agent's samples, cut into short stretches of consecutive steps (time first)."""
 
     obs: Array  # (time, chunks, observation_size)
+    critic_obs: Array  # (time, chunks, view_size): the same, or everyone's
     action: Array  # (time, chunks) int32
     log_prob: Array  # (time, chunks), of the behaviour policy
     value: Array  # (time, chunks), of the critic at collection

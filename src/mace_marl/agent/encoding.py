@@ -51,6 +51,10 @@ class Encoding:
         ]
         return jnp.concatenate(parts, axis=-1)
 
+    def of_all(self, num_agents: int) -> "Encoding":
+        """Of as many agents' observations, one after the other."""
+        return Encoding(self.features * num_agents)
+
 
 def _level(number: Array, feature: Feature) -> Array:
     return jnp.round(number / feature.step).astype(jnp.int32)

@@ -12,8 +12,6 @@ class Rollout(NamedTuple):
     obs: Array  # (t, e, observation_size)
     action: Array  # (t, e) int32
     log_prob: Array  # (t, e), of the action when it was taken
-    value: Array  # (t, e)
-    final_value: Array  # (t, e): V of the final observation where the horizon was reached, else 0
     reward: Array  # (t, e), the world's
     next_obs: Array  # (t, e, observation_size): of the state reached, never of a reset
     first: Array  # (t, e) bool: an episode begins with this step
@@ -23,9 +21,25 @@ class Rollout(NamedTuple):
     alive: Array  # (t, e) bool: when it acted
     next_alive: Array  # (t, e) bool: in the state reached
     actor_hidden: Array  # (t / chunk_length, e, hidden_size), where chunks begin
-    critic_hidden: Array  # (t / chunk_length, e, hidden_size)
     last_obs: Array  # (e, observation_size): what it sees after the rollout
-    last_value: Array  # (e,)
+
+
+class View(NamedTuple):
+    """What an agent's critic sees of a rollout: its own observations, or everyone's."""
+
+    now: Array  # (t, e, view_size)
+    reached: Array  # (t, e, view_size): of the state reached, never of a reset
+    last: Array  # (e, view_size): after the rollout
+
+
+class Values(NamedTuple):
+    """What an agent's critic says of a rollout."""
+
+    seen: Array  # (t, e, view_size), what it was asked about
+    now: Array  # (t, e)
+    final: Array  # (t, e): V of the final observation where the horizon was reached, else 0
+    hidden: Array  # (t / chunk_length, e, hidden_size), where chunks begin
+    last: Array  # (e,): of what is seen after the rollout
 
 
 class Heard(NamedTuple):

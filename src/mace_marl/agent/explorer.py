@@ -60,11 +60,10 @@ class Explorer:
             updates=jnp.int32(0),
         )
 
-    def explore(
-        self, exploration: Exploration, rollout: Rollout, settings: Settings
+    def reward(
+        self, exploration: Exploration, rollout: Rollout, heard: Heard, settings: Settings
     ) -> tuple[Exploration, Intrinsic]:
-        """The intrinsic rewards of a rollout."""
-        exploration, heard = self.exchange(exploration, rollout, settings)
+        """The intrinsic rewards of a rollout. No other agent can be reached from here."""
         novelty, hindsight = heard.own, jnp.zeros_like(heard.own)
         if self.method.novelty in ("sum", "max"):
             others = jnp.where(heard.scored, heard.inbox, 0.0)

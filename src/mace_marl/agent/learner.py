@@ -1,6 +1,7 @@
 """One agent: what it owns, how it acts, and what it does with a rollout.
 
-Nothing here knows of other agents. The trainer maps these functions over agents.
+Nothing here knows of other agents. The trainer maps these functions over agents. Two of them,
+`look` and `exchange`, go through a door of the channel; from the others nobody can be reached.
 """
 
 from dataclasses import dataclass
@@ -10,9 +11,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mace_marl import channel
 from mace_marl.agent import gae, intrinsic, ppo
+from mace_marl.agent.appraisal import appraise
 from mace_marl.agent.encoding import Encoding, Index, encode_for_networks, index_all
-from mace_marl.agent.experience import Intrinsic, Rollout, mean_where
+from mace_marl.agent.experience import Heard, Intrinsic, Rollout, Values, View, mean_where
 from mace_marl.agent.explorer import Exploration, Explorer
 from mace_marl.agent.gradient import find_distinct
 from mace_marl.agent.networks import log_policy, make_actor, make_critic
@@ -37,16 +40,21 @@ class Agent:
 
     num_agents: int
     num_actions: int
+    centralised: bool  # its critic sees all agents' observations
     encoding: Encoding
+    critic_encoding: Encoding
     observations: Index | None  # numbers all observations, where they are discrete
     explorer: Explorer
 
     @classmethod
     def of(cls, world: World, method: Method, settings: Settings) -> "Agent":
+        encoding = encode_for_networks(world, settings.one_hot)
         return cls(
             num_agents=world.num_agents,
             num_actions=world.num_actions,
-            encoding=encode_for_networks(world, settings.one_hot),
+            centralised=method.centralised,
+            encoding=encoding,
+            critic_encoding=encoding.of_all(world.num_agents) if method.centralised else encoding,
             observations=index_all(world),
             explorer=Explorer.of(world, method, settings),
         )
@@ -54,7 +62,7 @@ class Agent:
     def init(self, settings: Settings, key: Array) -> Learner:
         actor_key, critic_key, key = jax.random.split(key, 3)
         actor = make_actor(self.encoding, self.num_actions, settings, actor_key)
-        critic = make_critic(self.encoding, settings, critic_key)
+        critic = make_critic(self.critic_encoding, settings, critic_key)
         return Learner(
             actor=ppo.init_optimised(actor, settings),
             critic=ppo.init_optimised(critic, settings),
@@ -63,29 +71,71 @@ class Agent:
         )
 
     def update(
-        self, learner: Learner, rollout: Rollout, settings: Settings, layout: Layout
+        self,
+        learner: Learner,
+        rollout: Rollout,
+        critic_hidden: Array,  # (e, hidden_size), before the rollout
+        settings: Settings,
+        layout: Layout,
     ) -> tuple[Learner, Intrinsic, dict[str, Array]]:
         """Algorithm 1 from the end of a rollout on, for one agent."""
-        learner, rewards, chunks = self.prepare(learner, rollout, settings)
+        values, _ = self.appraise(learner, rollout, self.look(rollout), critic_hidden, settings)
+        learner, heard = self.exchange(learner, rollout, settings)
+        return self.learn(learner, rollout, values, heard, settings, layout)
+
+    def look(self, rollout: Rollout) -> View:
+        """What the critic sees; through the channel's second door if it sees everyone's."""
+        own = View(rollout.obs, rollout.next_obs, rollout.last_obs)
+        return View(*map(channel.show, own)) if self.centralised else own
+
+    def appraise(
+        self, learner: Learner, rollout: Rollout, view: View, hidden: Array, settings: Settings
+    ) -> tuple[Values, Array]:
+        """The critic's values, and its memory after the rollout."""
+        return appraise(learner.critic.network, view, rollout, hidden, settings.chunk_length)
+
+    def exchange(
+        self, learner: Learner, rollout: Rollout, settings: Settings
+    ) -> tuple[Learner, Heard]:
+        """Measure the novelty of a rollout and tell the others, as far as the method needs it."""
+        exploration, heard = self.explorer.exchange(learner.exploration, rollout, settings)
+        return learner._replace(exploration=exploration), heard
+
+    def learn(
+        self,
+        learner: Learner,
+        rollout: Rollout,
+        values: Values,
+        heard: Heard,
+        settings: Settings,
+        layout: Layout,
+    ) -> tuple[Learner, Intrinsic, dict[str, Array]]:
+        """Reward itself and improve. No other agent can be reached from here."""
+        learner, rewards, chunks = self.prepare(learner, rollout, values, heard, settings)
         learner, report = self.improve(learner, chunks, settings, layout)
         return learner, rewards, report
 
     def prepare(
-        self, learner: Learner, rollout: Rollout, settings: Settings
+        self,
+        learner: Learner,
+        rollout: Rollout,
+        values: Values,
+        heard: Heard,
+        settings: Settings,
     ) -> tuple[Learner, Intrinsic, ppo.Chunks]:
-        """Explore, shape the reward, estimate advantages: all that PPO needs."""
-        exploration, rewards = self.explorer.explore(learner.exploration, rollout, settings)
+        """Shape the reward and estimate advantages: all that PPO needs."""
+        exploration, rewards = self.explorer.reward(learner.exploration, rollout, heard, settings)
         reward = intrinsic.shaped_reward(
             rollout.reward, rewards.novelty, rewards.hindsight, settings
         )
-        advantage = self.advantage(rollout, reward, settings)
+        advantage = self.advantage(rollout, values, reward, settings)
         learner = learner._replace(exploration=exploration)
-        return learner, rewards, self.chunks(rollout, advantage, settings)
+        return learner, rewards, self.chunks(rollout, values, advantage, settings)
 
     def improve(
         self, learner: Learner, chunks: ppo.Chunks, settings: Settings, layout: Layout
     ) -> tuple[Learner, dict[str, Array]]:
-        """Improve the policy and the critic. No other agent can be reached from here."""
+        """Improve the policy and the critic."""
         key, shuffle_key = jax.random.split(learner.key)
         distinct = None
         if layout.distinct and self.observations:
@@ -98,16 +148,19 @@ class Agent:
             settings,
             shuffle_key,
             layout.micro_batch,
-            distinct,
+            actor_distinct=distinct,
+            critic_distinct=None if self.centralised else distinct,
         )
         return learner._replace(actor=actor, critic=critic, key=key), report
 
-    def advantage(self, rollout: Rollout, reward: Array, settings: Settings) -> Array:
-        following = jnp.concatenate([rollout.value[1:], rollout.last_value[None]])
+    def advantage(
+        self, rollout: Rollout, values: Values, reward: Array, settings: Settings
+    ) -> Array:
+        following = jnp.concatenate([values.now[1:], values.last[None]])
         return gae.advantages(
             reward,
-            rollout.value,
-            jnp.where(rollout.truncated, rollout.final_value, following),
+            values.now,
+            jnp.where(rollout.truncated, values.final, following),
             rollout.terminated,
             rollout.truncated,
             settings.gamma,
@@ -115,7 +168,9 @@ class Agent:
             discard_truncated=settings.truncation == "discard",
         )
 
-    def chunks(self, rollout: Rollout, advantage: Array, settings: Settings) -> ppo.Chunks:
+    def chunks(
+        self, rollout: Rollout, values: Values, advantage: Array, settings: Settings
+    ) -> ppo.Chunks:
         """The rollout cut into stretches of chunk_length steps, the advantage normalised."""
         length = settings.chunk_length
 
@@ -127,16 +182,17 @@ class Agent:
         deviation = jnp.sqrt(mean_where((advantage - mean) ** 2, rollout.alive))
         return ppo.Chunks(
             obs=cut(rollout.obs),
+            critic_obs=cut(values.seen),
             action=cut(rollout.action),
             log_prob=cut(rollout.log_prob),
-            value=cut(rollout.value),
+            value=cut(values.now),
             advantage=cut((advantage - mean) / (deviation + 1e-5)),
-            target=cut(rollout.value + advantage),
+            target=cut(values.now + advantage),
             first=cut(rollout.first),
             available=cut(rollout.available),
             alive=cut(rollout.alive.astype(jnp.float32)),
             actor_hidden=rollout.actor_hidden.reshape(1, -1, settings.hidden_size),
-            critic_hidden=rollout.critic_hidden.reshape(1, -1, settings.hidden_size),
+            critic_hidden=values.hidden.reshape(1, -1, settings.hidden_size),
             row=jnp.zeros_like(cut(rollout.action)),
         )
 

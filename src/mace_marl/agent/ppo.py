@@ -49,7 +49,7 @@ def critic_loss(
     critic: Network, chunks: Chunks, settings: Settings, gates: Array | None = None
 ) -> tuple[Array, dict[str, Array]]:
     """Huber loss of the value, *summed* over living samples; `gates` as in `actor_loss`."""
-    gates = critic.before_memory(chunks.obs) if gates is None else gates
+    gates = critic.before_memory(chunks.critic_obs) if gates is None else gates
     value = critic.from_gates(gates, chunks.critic_hidden[0], chunks.first)[..., 0]
     loss = huber(chunks.target - value, settings)
     if settings.value_clip is not None:
@@ -77,7 +77,8 @@ def improve(
     settings: Settings,
     key: Array,
     micro_batch: int,
-    distinct: Distinct | None = None,
+    actor_distinct: Distinct | None = None,
+    critic_distinct: Distinct | None = None,
 ) -> tuple[Optimised, Optimised, dict[str, Array]]:
     """All epochs of one update. Every optimiser step sees one mini-batch: a part of all chunks.
 
@@ -90,10 +91,10 @@ def improve(
         actor, critic, actor_room, critic_room = carry
         groups = all_groups if all_groups else chunks.grouped(which, micro_batch)
         of_actor, actor_report, actor_room = summed_gradient(
-            actor_loss, actor.network, groups, settings, distinct, actor_room
+            actor_loss, actor.network, groups, settings, actor_distinct, actor_room
         )
         of_critic, critic_report, critic_room = summed_gradient(
-            critic_loss, critic.network, groups, settings, distinct, critic_room
+            critic_loss, critic.network, groups, settings, critic_distinct, critic_room
         )
         living = groups.alive.sum()
         of_actor, of_critic, report, living = shards.total(
@@ -112,6 +113,7 @@ def improve(
         return lax.scan(minibatch, carry, order.reshape(settings.minibatches, -1))
 
     keys = jax.random.split(key, settings.epochs)
-    room = make_room(actor.network, distinct) if distinct else None
-    (actor, critic, *_), reports = lax.scan(epoch, (actor, critic, room, room), keys)
+    actor_room = make_room(actor.network, actor_distinct) if actor_distinct else None
+    critic_room = make_room(critic.network, critic_distinct) if critic_distinct else None
+    (actor, critic, *_), reports = lax.scan(epoch, (actor, critic, actor_room, critic_room), keys)
     return actor, critic, jax.tree.map(jnp.mean, reports)
