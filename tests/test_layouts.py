@@ -97,7 +97,7 @@ def test_fast_gradient_is_the_plain_gradient(task_name: str, one_hot: bool) -> N
         _, rollouts, _ = trainer.collect_all(state)
         values, _ = trainer.appraise(state.learners, rollouts, state.stage, settings)
         learners, heard = trainer.exchange(state.learners, rollouts, settings)
-        prepare = partial(trainer.agent.prepare, settings=settings)
+        prepare = partial(trainer.agent.prepare, settings=settings, layout=trainer.layout)
         learners, _, chunks = jax.vmap(prepare)(learners, rollouts, values, heard)
         return jax.tree.map(lambda x: x[0], (learners, chunks))
 

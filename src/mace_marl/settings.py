@@ -29,7 +29,9 @@ class Settings:
 
     # Networks
     hidden_size: int = _setting(64, "Width of every hidden layer, in all networks.", least=1)
-    activation: Literal["relu", "tanh"] = _setting("relu", "After each fully connected layer (RND: always relu).")
+    activation: Literal["relu", "tanh"] = _setting(
+        "relu", "After each fully connected layer (RND: always relu)."
+    )
     one_hot: bool = _setting(
         False, "Show discrete observations to the networks one-hot instead of as numbers."
     )

@@ -57,7 +57,9 @@ def learn(
     num_shards: int = 1,
 ) -> tuple[Distilled, dict[str, Any]]:
     def program() -> tuple[Distilled, dict[str, Any]]:
-        return MEASURE.learn(kept, obs, seen, settings, jax.random.key(key), micro_batch)
+        return MEASURE.learn(
+            kept, jnp.asarray(obs), jnp.asarray(seen), settings, jax.random.key(key), micro_batch
+        )
 
     return on_shards(program, num_shards)
 

@@ -1,6 +1,7 @@
 """Fully connected layers without memory, as RND and the posterior have them."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import equinox as eqx
 from jax import Array
@@ -27,6 +28,6 @@ class MLP(eqx.Module):
 
 def make_mlp(sizes: Sequence[int], activation: str, head_gain: float, key: Array) -> MLP:
     """A network before learning, of layers between these sizes: orthogonal, biases zero."""
-    shapes = list(zip(sizes, sizes[1:], strict=False))
+    shapes = list(pairwise(sizes))
     gains = [*[GAIN[activation]] * (len(shapes) - 1), head_gain]
     return MLP(activation, tuple(orthogonal_layers(shapes, gains, key)))

@@ -11,7 +11,6 @@ from mace_marl.agent.networks import Network, log_policy
 from mace_marl.agent.optimiser import Optimised, descend
 from mace_marl.settings import Settings
 
-
 _Carry = tuple[Optimised[Network], Optimised[Network], Room | None, Room | None]
 
 

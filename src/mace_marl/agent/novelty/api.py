@@ -1,8 +1,9 @@
 """What a measure of novelty is.
 
-It lives in one agent, knows only what that agent sees, and must satisfy this: u ≥ 0 and finite, of
-the observation alone (given what is kept), and falling, by and by, the more often an observation was
-met. Whatever it keeps is a pytree of arrays: so it is mapped over agents and saved in checkpoints.
+It lives in one agent, knows only what that agent sees, and must satisfy this: u is finite and not
+negative, depends on the observation alone (given what is kept), and falls, by and by, the more often
+that observation, or one like it, was met. What is kept is a pytree of arrays, which is mapped over
+agents and saved in checkpoints.
 """
 
 import abc

@@ -65,9 +65,7 @@ class NetworkPosterior(Posterior):
             counts=jnp.zeros(places, bool),
             z=jnp.zeros((places, self.posteriors)),
         )
-        return Trained(
-            jax.vmap(make)(jax.random.split(key, self.posteriors)), empty, jnp.int32(0)
-        )
+        return Trained(jax.vmap(make)(jax.random.split(key, self.posteriors)), empty, jnp.int32(0))
 
     def estimate(
         self, kept: Trained, rollout: Rollout, z: Accumulated, settings: Settings, micro_batch: int
