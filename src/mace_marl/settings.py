@@ -102,7 +102,9 @@ class Settings:
     )
 
     # … as a network
-    replay: int = _setting(100_000, "The network learns from this many latest samples.", least=1)
+    replay: int = _setting(
+        100_000, "The network learns from this many latest samples.", least=1, most=10_000_000
+    )
     replay_first: bool = _setting(
         False, "Learn only once there are that many; until then the log ratio is 0."
     )

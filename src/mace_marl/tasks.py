@@ -108,7 +108,9 @@ _KITCHENS = {
     "overcooked/mini": _Row(
         "A small Base, for first experiments on a laptop.",
         budget=1_440_000,
-        overrides=_OVERCOOKED | _MINI | {"rollout_length": 100, "replay": 20_000},
+        overrides=_OVERCOOKED
+        | _MINI
+        | {"rollout_length": 100, "replay": 12_800, "posterior_epochs": 10},
     ),
 }
 _DRAWN = {

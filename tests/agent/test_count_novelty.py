@@ -6,12 +6,14 @@ from collections import Counter
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from samples import Sheet, minipass
 
 from mace_marl.agent.encoding import encode_for_networks
 from mace_marl.agent.novelty import CountNovelty
-from mace_marl.envs.api import World
+from mace_marl.envs.api import Feature, World
+from mace_marl.errors import UserError
 from mace_marl.settings import Settings
 
 TEN, ONE = Settings(novelty_scale=10.0), Settings(novelty_scale=1.0)
@@ -81,3 +83,11 @@ def test_every_cell_of_a_gridworld_is_a_place_of_its_own() -> None:
     measure, _ = begin(world)
     index = np.asarray(measure.index(jnp.asarray(obs, jnp.float32)))
     assert sorted(index.reshape(-1).tolist()) == list(range(measure.index.size))
+
+
+def test_places_that_are_not_discrete_are_refused() -> None:
+    class Continuous(Sheet):
+        features = (Feature(3, 0.5), None, Feature(2, 1.0))
+
+    with pytest.raises(UserError, match="--novelty rnd"):
+        begin(Continuous())

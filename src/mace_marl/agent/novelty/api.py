@@ -1,9 +1,9 @@
 """What a measure of novelty is.
 
 It lives in one agent, knows only what that agent sees, and must satisfy this: u is finite and not
-negative, depends on the observation alone (given what is kept), and falls, by and by, the more often
-that observation, or one like it, was met. What is kept is a pytree of arrays, which is mapped over
-agents and saved in checkpoints.
+negative, depends on the observation alone (given what is kept), and falls, by and by, the more
+often that observation, or one like it, was met. What is kept is a pytree of arrays, which is mapped
+over agents and saved in checkpoints.
 """
 
 import abc
