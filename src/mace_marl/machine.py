@@ -11,7 +11,7 @@ from mace_marl.errors import UserError
 from mace_marl.settings import Settings
 
 MICRO_BATCH = 60  # chunks whose activations fit a CPU core's cache (docs/performance.md)
-SAMPLES = 512  # the same for networks without memory
+SAMPLES = 400  # the same for networks without memory
 ENOUGH_SAMPLES = 4096  # per device and optimiser step, to repay looking for distinct observations
 
 

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mace_marl import shards
 from mace_marl.agent import fitting
 from mace_marl.agent.encoding import Encoding
 from mace_marl.agent.mlp import MLP, make_mlp
@@ -70,7 +71,8 @@ class RandomNetworkDistillation(Novelty):
             encoded, said = samples
             return error_size(predictor(encoded) - said, settings)
 
-        batch = fitting.Batch((encoded, kept.target(encoded)), seen.reshape(-1))
+        said = shards.gather(kept.target(shards.share(encoded)), axis=0)
+        batch = fitting.Batch((encoded, said), seen.reshape(-1))
         predictor, mean = fitting.fit(kept.predictor, loss, batch, plan, settings, key)
         return kept._replace(predictor=predictor), {"novelty_loss": mean}
 
