@@ -16,25 +16,24 @@ def appraise(
     """
 
     def step(hidden: Array, now: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
-        gates, first, reached, truncated = now
-        after = critic.gru(gates, jnp.where(first[:, None], 0.0, hidden))
+        seen, first, reached, truncated = now
+        value, after = critic(seen, hidden, first)
         final = lax.cond(
             truncated.any(),
-            lambda: critic(reached, after, jnp.zeros_like(first))[0][:, 0],
-            lambda: jnp.zeros(len(first)),
+            lambda: critic(reached, after, jnp.zeros_like(first))[0],
+            lambda: jnp.zeros_like(value),
         )
-        return after, (hidden, after, jnp.where(truncated, final, 0.0))
+        return after, (hidden, value[:, 0], jnp.where(truncated, final[:, 0], 0.0))
 
-    gates = critic.before_memory(view.now)
-    last, (before, after, final) = lax.scan(
-        step, hidden, (gates, rollout.first, view.reached, rollout.truncated)
+    after, (before, now, final) = lax.scan(
+        step, hidden, (view.now, rollout.first, view.reached, rollout.truncated)
     )
     ended = rollout.terminated[-1] | rollout.truncated[-1]
     values = Values(
         seen=view.now,
-        now=critic.head(after)[..., 0],
+        now=now,
         final=final,
         hidden=before[::chunk_length],
-        last=critic(view.last, last, ended)[0][:, 0],
+        last=critic(view.last, after, ended)[0][:, 0],
     )
-    return values, last
+    return values, after
