@@ -83,6 +83,58 @@ class PlainNetwork(NamedTuple):
         return np.tanh(x) if self.activation == "tanh" else np.maximum(x, 0)
 
 
+class PlainMLP:
+    """Fully connected layers; their gradient by hand; and Adam as in its paper."""
+
+    def __init__(self, mlp: Any, which: tuple[int, ...] = ()) -> None:
+        """The numbers of an MLP of the package, or of one in a stack of them."""
+        self.activation: str = mlp.activation
+        self.weights = [number_array(layer.weight)[which].copy() for layer in mlp.layers]
+        self.biases = [number_array(layer.bias)[which].copy() for layer in mlp.layers]
+        self.steps = 0
+        self.means = [np.zeros_like(x) for x in self.parameters]
+        self.squares = [np.zeros_like(x) for x in self.parameters]
+
+    @property
+    def parameters(self) -> list[Numbers]:
+        return [x for pair in zip(self.weights, self.biases, strict=True) for x in pair]
+
+    def layers(self, x: Numbers) -> list[Numbers]:
+        """The inputs of every layer, and the outputs of the last  # each (samples, …)."""
+        values = [number_array(x)]
+        for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            x = values[-1] @ weight + bias
+            if number + 1 < len(self.weights):
+                x = np.tanh(x) if self.activation == "tanh" else np.maximum(x, 0)
+            values.append(x)
+        return values
+
+    def __call__(self, x: Numbers) -> Numbers:
+        return self.layers(x)[-1]
+
+    def gradient(self, x: Numbers, slope: Numbers) -> list[Numbers]:
+        """Of Σ slope · outputs, by the parameters in their order."""
+        *values, _ = self.layers(x)
+        gradient: list[Numbers] = []
+        for number in reversed(range(len(values))):
+            gradient = [values[number].T @ slope, slope.sum(axis=0), *gradient]
+            below = values[number]
+            through = 1 - below**2 if self.activation == "tanh" else below > 0
+            slope = slope @ self.weights[number].T * through
+        return gradient
+
+    def descend(self, gradient: list[Numbers], learning_rate: float, most: float) -> None:
+        """One step of Adam, ε = 1e-5, along the gradient clipped to the norm `most`."""
+        self.steps += 1
+        norm = math.sqrt(sum((g**2).sum() for g in gradient))
+        for i, parameter in enumerate(self.parameters):
+            g = gradient[i] * min(1.0, most / norm)
+            self.means[i] = 0.9 * self.means[i] + 0.1 * g
+            self.squares[i] = 0.999 * self.squares[i] + 0.001 * g**2
+            size = np.sqrt(self.squares[i] / (1 - 0.999**self.steps)) + 1e-5
+            parameter -= learning_rate * self.means[i] / (1 - 0.9**self.steps) / size
+
+
 def log_softmax(logits: Numbers) -> Numbers:
     """Along the last axis."""
     shifted = logits - logits.max(axis=-1, keepdims=True)

@@ -1,5 +1,6 @@
 """Things to test with: random networks and learners, small worlds."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -11,10 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from mace_marl import shards
 from mace_marl.agent import ppo
 from mace_marl.agent.encoding import Encoding
 from mace_marl.agent.learner import Agent, Learner
 from mace_marl.agent.networks import Network, make_network
+from mace_marl.agent.optimiser import init_optimised
 from mace_marl.envs.api import Feature, Step, World
 from mace_marl.envs.gridworld import GridWorld, parse_map
 from mace_marl.settings import Settings
@@ -86,7 +89,7 @@ def blank_learners(agent: Agent, settings: Settings, seed: int = 0) -> Learner:
 def random_learners(agent: Agent, settings: Settings, seed: int = 0) -> Learner:
     """Learners of all agents, stacked, with random networks."""
     rng = np.random.default_rng(seed)
-    init = jax.jit(jax.vmap(lambda network: ppo.init_optimised(network, settings)))
+    init = jax.jit(jax.vmap(lambda network: init_optimised(network, settings)))
 
     def optimised(encoding: Encoding, outputs: int) -> ppo.Optimised:
         return init(random_network(encoding, outputs, settings, rng, (agent.num_agents,)))
@@ -95,3 +98,9 @@ def random_learners(agent: Agent, settings: Settings, seed: int = 0) -> Learner:
         actor=optimised(agent.encoding, agent.num_actions),
         critic=optimised(agent.critic_encoding, 1),
     )
+
+
+def on_shards(program: Callable[[], Any], num_shards: int) -> Any:
+    """What a program of one agent, its work shared by so many shards, says on the last of them."""
+    every = jax.vmap(lambda _: program(), axis_name=shards.AXIS)(jnp.arange(num_shards))
+    return jax.tree.map(lambda x: x[-1], every)

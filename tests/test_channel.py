@@ -33,8 +33,8 @@ def observations(times: int) -> Crossing:
     return Crossing("all_gather", ("float32",), numbers=3 * times, bytes=12 * times)
 
 
-def make_trainer(method: str) -> Trainer:
-    return Trainer(minipass(horizon=7), METHODS[method], SETTINGS, Layout(micro_batch=4))
+def make_trainer(method: str, settings: Settings = SETTINGS) -> Trainer:
+    return Trainer(minipass(horizon=7), METHODS[method], settings, Layout(micro_batch=4))
 
 
 def shapes_of_one_agent(trainer: Trainer) -> tuple[Any, ...]:
@@ -109,6 +109,13 @@ def test_what_crosses_after_collecting(method: str, crossings: list[Crossing]) -
     one_agent = shapes_of_one_agent(trainer)
     assert traffic(trainer.agent_update, 2, *one_agent, SETTINGS) == crossings
     assert trainer.floats_sent() == sum(crossing.numbers for crossing in crossings) / STEPS
+
+
+@pytest.mark.parametrize("novelty", ["rnd", "hash"])
+def test_what_is_learned_alone_crosses_nothing(novelty: str) -> None:
+    """Neither RND nor posterior networks: one float per step, as with counting."""
+    learned = {"novelty": novelty, "posterior": "network", "replay": 50, "posterior_epochs": 2}
+    assert make_trainer("mace", SETTINGS.override(learned)).floats_sent() == 1
 
 
 def test_nothing_crosses_while_acting() -> None:

@@ -40,11 +40,10 @@ def on_one_device(
     return request.param, run_dir
 
 
-def train(task: str, run_dir: Path, devices: int) -> None:
+def train(task: str, run_dir: Path, devices: int, *more: str) -> None:
+    where = ["--run-dir", str(run_dir), "--devices", str(devices)]
     steps = str(UPDATES * 8 * 20)
-    result = mace(
-        "train", task, "--run-dir", run_dir, "--steps", steps, "--devices", str(devices), *SETTINGS
-    )
+    result = mace("train", task, *where, "--steps", steps, *SETTINGS, *more)
     assert result.returncode == 0, result.stderr
 
 
@@ -57,6 +56,21 @@ def test_devices_change_results_by_rounding_only(
     train(task, tmp_path / "run", devices)
     for ours, theirs in zip(rows(tmp_path / "run"), rows(reference), strict=True):
         assert ours.keys() == theirs.keys()
+        for key, value in theirs.items():
+            if value is not None:
+                np.testing.assert_allclose(ours[key], value, rtol=2e-3, atol=2e-5, err_msg=key)
+
+
+def test_two_devices_train_learned_novelty_and_posteriors_alike(tmp_path: Path) -> None:
+    """Three agents, each with RND and two posterior networks, on a replay that comes out odd."""
+    learned = [
+        *("--novelty", "rnd", "--posterior", "network"),
+        *("--replay", "401", "--posterior-epochs", "3"),
+    ]
+    for devices in (1, 2):
+        train("gridworld/multiroom", tmp_path / str(devices), devices, *learned)
+    for ours, theirs in zip(rows(tmp_path / "2"), rows(tmp_path / "1"), strict=True):
+        assert "novelty_loss" in theirs
         for key, value in theirs.items():
             if value is not None:
                 np.testing.assert_allclose(ours[key], value, rtol=2e-3, atol=2e-5, err_msg=key)
@@ -97,7 +111,7 @@ def test_fast_gradient_is_the_plain_gradient(task_name: str, one_hot: bool) -> N
         _, rollouts, _ = trainer.collect_all(state)
         values, _ = trainer.appraise(state.learners, rollouts, state.stage, settings)
         learners, heard = trainer.exchange(state.learners, rollouts, settings)
-        prepare = partial(trainer.agent.prepare, settings=settings)
+        prepare = partial(trainer.agent.prepare, settings=settings, layout=trainer.layout)
         learners, _, chunks = jax.vmap(prepare)(learners, rollouts, values, heard)
         return jax.tree.map(lambda x: x[0], (learners, chunks))
 

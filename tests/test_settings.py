@@ -1,13 +1,15 @@
 """Settings: overrides, errors in one sentence, presets, and floats that are data."""
 
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, get_args
 
 import jax
 import pytest
 from samples import minipass
 
 from mace_marl import rollout
+from mace_marl.agent.novelty import NOVELTIES
+from mace_marl.agent.posterior import POSTERIORS
 from mace_marl.errors import UserError
 from mace_marl.machine import Layout
 from mace_marl.methods import METHODS, get_method
@@ -40,6 +42,10 @@ PAPER = {
     "window": 10,
     "bins": 30,
     "percentile_bins": 5,
+    "rnd_learning_rate": 3e-4,
+    "posterior_learning_rate": 3e-4,
+    "posterior_epochs": 40,
+    "replay": 100_000,
     # Choices its text leaves open, or makes in words.
     "one_hot": False,
     "value_clip": None,
@@ -49,6 +55,13 @@ PAPER = {
     "edge_smoothing": 0.0,
     "edge_interpolation": True,
     "ratio_epsilon": 0.0,
+    "rnd_error": "norm",
+    "replay_first": False,
+    "posterior_scale": None,
+    # In GridWorld; and what only other measures of novelty use.
+    "novelty": "count",
+    "posterior": "table",
+    "hash_bits": 16,
 }
 
 AUTHORS = PAPER | {
@@ -61,6 +74,9 @@ AUTHORS = PAPER | {
     "edge_smoothing": 0.9,
     "edge_interpolation": False,
     "ratio_epsilon": 1e-6,
+    "rnd_error": "square",
+    "replay_first": True,
+    "posterior_scale": 0.5,
 }
 
 
@@ -83,6 +99,12 @@ def test_steps_per_update() -> None:
 def test_every_setting_has_a_sentence() -> None:
     for entry in fields(Settings):
         assert entry.metadata["help"].endswith("."), entry.name
+
+
+def test_names_of_measures_are_those_there_are() -> None:
+    kinds = {entry.name: get_args(entry.type) for entry in fields(Settings)}
+    assert set(kinds["novelty"]) == NOVELTIES.keys()
+    assert set(kinds["posterior"]) == POSTERIORS.keys()
 
 
 # Overrides

@@ -1,9 +1,12 @@
 """Every registered task keeps the contract of a world."""
 
+import jax
 import pytest
 
 import mace_marl
+from mace_marl.agent.learner import Agent
 from mace_marl.envs import check
+from mace_marl.methods import METHODS
 from mace_marl.settings import PRESETS
 from mace_marl.tasks import TASKS, get_task, task_settings
 
@@ -20,6 +23,30 @@ def test_settings_fit_the_task(task: str, preset: str) -> None:
     settings = task_settings(get_task(task), preset)
     assert settings.rollout_length >= mace_marl.make(task).horizon
     assert settings.rollout_length % settings.chunk_length == 0
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_method_can_be_had_on_every_task(task: str, preset: str) -> None:
+    settings = task_settings(get_task(task), preset)
+    world = mace_marl.make(task)
+    for method in METHODS.values():
+        agent = Agent.of(world, method, settings)
+        jax.eval_shape(agent.init, settings, jax.random.key(0))
+
+
+def test_the_papers_overcooked() -> None:
+    """Its tables: sampling, λ, the sizes of the replays; RND and a network for the posterior."""
+    for name, replay in (("base", 100_000), ("narrow", 100_000), ("large", 200_000)):
+        settings = task_settings(get_task(f"overcooked/{name}"), "paper")
+        assert (settings.num_envs, settings.rollout_length) == (32, 300)
+        assert settings.hindsight_weight == 0.1
+        assert (settings.novelty, settings.posterior) == ("rnd", "network")
+        assert (settings.novelty_scale, settings.replay, settings.posterior_epochs) == (
+            1.0,
+            replay,
+            40,
+        )
 
 
 def test_sizes_of_the_papers_tasks() -> None:

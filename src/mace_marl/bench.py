@@ -1,8 +1,8 @@
 """`mace bench`: how fast is this machine, and how much of it do we use? All in one run.
 
-The learner's speed is given in textbook operations: 6 per weight, sample and epoch (2 forwards,
-4 backwards), whatever is really computed. That makes it comparable between programs; where layers
-are computed once per distinct observation instead of once per sample, it may exceed the peak.
+Speed of learning is given in textbook operations (`textbook.py`), whatever is really computed. That
+makes it comparable between programs; where layers are computed once per distinct observation
+instead of once per sample, it may exceed the peak.
 """
 
 import json
@@ -20,19 +20,20 @@ import numpy as np
 from jax import Array, lax
 from jax.sharding import PartitionSpec as P
 
-from mace_marl import rollout, shards
+from mace_marl import rollout, shards, textbook
 from mace_marl.agent.learner import Agent, Learner
-from mace_marl.agent.networks import Network
+from mace_marl.agent.posterior.network import Trained
 from mace_marl.envs.api import World, auto_reset
 from mace_marl.errors import UserError
 from mace_marl.machine import choose_layout, cores
 from mace_marl.methods import get_method
-from mace_marl.settings import Settings
 from mace_marl.tasks import TASKS, Task, get_task, make_world, task_settings
 from mace_marl.trainer import Trainer, TrainState, agents_first, join_shards
 
-STAGES = ("collect", "exchange", "posterior", "shape", "learn")
-FRACTIONS = ("learner_fraction_of_peak", "end_to_end_fraction_of_peak")
+STAGES = ("collect", "exchange", "posterior", "shape", "learn", "novelty")
+FRACTIONS = tuple(
+    f"{part}_fraction_of_peak" for part in ("learner", "posterior", "novelty", "end_to_end")
+)
 ROUNDS = 3
 BATCHES = (1024, 8192)  # environments per device tried in random play
 
@@ -51,8 +52,9 @@ def bench_all(preset: str, method: str | None) -> dict[str, Any]:
     tasks: dict[str, dict[str, Any]] = {}
     for part in parts:
         for task, figures in part["tasks"].items():
+            fractions = {name: figures[name] for name in FRACTIONS if figures[name] is not None}
             tasks[task] = figures | {
-                name: figures[name] * part["peak_gflops"] / peak for name in FRACTIONS
+                name: fraction * part["peak_gflops"] / peak for name, fraction in fractions.items()
             }
     return parts[0] | {"peak_gflops": peak, "tasks": tasks}
 
@@ -78,7 +80,7 @@ def bench_task(task: str, preset: str, method: str | None) -> dict[str, Any]:
     jax.config.update("jax_enable_compilation_cache", False)  # compile time is one of the figures
     world = make_world(found.name, found.map)
     trainer = Trainer(world, get_method(method), settings, layout)
-    state = trainer.init(0)
+    state = in_full_swing(trainer.init(0))
     began = time.perf_counter()
     update = trainer.compile(state)
     compile_seconds = time.perf_counter() - began
@@ -87,7 +89,15 @@ def bench_task(task: str, preset: str, method: str | None) -> dict[str, Any]:
     stages = _stages(seconds)
     # The peak is measured on both sides of what it judges: on a shared machine it wanders.
     peak = max(peak, peak_gflops())
-    work = textbook_gflop(settings, state.learners)
+    work = {
+        "learn": textbook.ppo_gflop(settings, state.learners),
+        "posterior": textbook.posterior_gflop(settings, state.learners),
+        "novelty": textbook.novelty_gflop(settings, state.learners),
+    }
+
+    def fraction_of_peak(stage: str) -> float | None:
+        return work[stage] / stages[stage] / peak if work[stage] else None
+
     return {
         "peak_gflops": peak,
         "cores": cores(),
@@ -99,10 +109,14 @@ def bench_task(task: str, preset: str, method: str | None) -> dict[str, Any]:
                 "method": method,
                 "world_steps_per_second": world_speed(world, layout.devices),
                 "collect_steps_per_second": settings.steps_per_update / stages["collect"],
-                "textbook_gflop_per_update": work,
-                "learner_gflops": work / stages["learn"],
-                "learner_fraction_of_peak": work / stages["learn"] / peak,
-                "end_to_end_fraction_of_peak": work / seconds["update"] / peak,
+                "textbook_gflop_per_update": work["learn"],
+                "posterior_gflop_per_update": work["posterior"],
+                "novelty_gflop_per_update": work["novelty"],
+                "learner_gflops": work["learn"] / stages["learn"],
+                "learner_fraction_of_peak": fraction_of_peak("learn"),
+                "posterior_fraction_of_peak": fraction_of_peak("posterior"),
+                "novelty_fraction_of_peak": fraction_of_peak("novelty"),
+                "end_to_end_fraction_of_peak": sum(work.values()) / seconds["update"] / peak,
                 "env_steps_per_second": settings.steps_per_update / seconds["update"],
                 "update_seconds": seconds["update"],
                 "share": {name: t / sum(stages.values()) for name, t in stages.items()},
@@ -140,15 +154,15 @@ def best_seconds(works: dict[str, Callable[[], Any]], rounds: int = ROUNDS) -> d
     return best
 
 
-def textbook_gflop(settings: Settings, learners: Learner) -> float:
-    """6 × weights × samples × epochs, over actors and critics of all agents (stacked)."""
-
-    def weights(network: Network) -> int:
-        layers = (network.fc1, network.fc2, network.gru.inputs, network.gru.recurrent, network.head)
-        return sum(layer.weight.size for layer in layers)
-
-    both = weights(learners.actor.network) + weights(learners.critic.network)
-    return 6 * both * settings.steps_per_update * settings.epochs / 1e9
+def in_full_swing(state: TrainState) -> TrainState:
+    """The state as if a replay, where there is one, had been filled: some wait for that."""
+    kept = state.learners.exploration.posterior
+    if not isinstance(kept, Trained):
+        return state
+    full = kept.replay._replace(counts=jnp.ones_like(kept.replay.counts))
+    kept = kept._replace(replay=full, held=jnp.full_like(kept.held, full.counts.shape[1]))
+    exploration = state.learners.exploration._replace(posterior=kept)
+    return state._replace(learners=state.learners._replace(exploration=exploration))
 
 
 def world_speed(world: World, devices: int) -> float:
@@ -210,7 +224,7 @@ def _stages(seconds: dict[str, float]) -> dict[str, float]:
 
 def stage_work(trainer: Trainer, state: TrainState) -> dict[str, Callable[[], Any]]:
     """Each stage of an update, compiled by itself, on what the stages before give it."""
-    agent, settings = trainer.agent, trainer.settings
+    agent, settings, layout = trainer.agent, trainer.settings, trainer.layout
     explorer = agent.explorer
 
     def on_shards(function: Callable[..., Any], *specs: Any) -> Callable[..., Any]:
@@ -233,17 +247,20 @@ def stage_work(trainer: Trainer, state: TrainState) -> dict[str, Callable[[], An
         if explorer.method.hindsight == "none":
             return learners.exploration.edges
         return trainer.each(
-            partial(explorer.hindsight, settings=settings),
+            partial(explorer.hindsight, settings=settings, micro_batch=layout.samples),
             (learners.exploration, rollouts, heard),
         )
 
     def prepare(*arguments: Any) -> Any:
-        return trainer.each(partial(agent.prepare, settings=settings), arguments)
+        return trainer.each(partial(agent.prepare, settings=settings, layout=layout), arguments)
 
     def learn(*arguments: Any) -> Any:
-        return trainer.each(
-            partial(agent.improve, settings=settings, layout=trainer.layout), arguments
-        )
+        return trainer.each(partial(agent.improve, settings=settings, layout=layout), arguments)
+
+    def novelty(*arguments: Any) -> Any:
+        learn = partial(agent.learn_novelty, settings=settings, layout=layout)
+        learners, report = trainer.each(learn, arguments)
+        return learners.exploration.novelty if report else report
 
     programs = {
         "collect": on_shards(collect, TrainState(P(), P(shards.AXIS))),  # pyright: ignore[reportArgumentType]
@@ -251,6 +268,7 @@ def stage_work(trainer: Trainer, state: TrainState) -> dict[str, Callable[[], An
         "posterior": on_shards(posterior, P(), P(), P()),
         "prepare": on_shards(prepare, P(), P(), P(), P()),
         "learn": on_shards(learn, P(), P()),
+        "novelty": on_shards(novelty, P(), P()),
     }
     state = jax.tree.map(jnp.copy, state)
     rollouts, values = programs["collect"](state)
@@ -262,5 +280,6 @@ def stage_work(trainer: Trainer, state: TrainState) -> dict[str, Callable[[], An
         "posterior": (learners, rollouts, heard),
         "prepare": (learners, rollouts, values, heard),
         "learn": (prepared, chunks),
+        "novelty": (prepared, rollouts),
     }
     return {name: partial(program, *inputs[name]) for name, program in programs.items()}

@@ -11,6 +11,7 @@ from mace_marl.errors import UserError
 from mace_marl.settings import Settings
 
 MICRO_BATCH = 60  # chunks whose activations fit a CPU core's cache (docs/performance.md)
+SAMPLES = 400  # the same for networks without memory
 ENOUGH_SAMPLES = 4096  # per device and optimiser step, to repay looking for distinct observations
 
 
@@ -26,6 +27,8 @@ class Layout:
     """Improve one agent after the other on a device, instead of all at once."""
     distinct: bool = False
     """Compute layers before the GRU once per distinct observation, where those are discrete."""
+    samples: int = SAMPLES
+    """Samples whose gradient is computed at a time, where a network has no memory."""
 
 
 def cores() -> int:
@@ -77,7 +80,8 @@ def choose_layout(
             f" {micro_batch} does not; {_largest_divisor(share, micro_batch)} would."
         )
     if jax.default_backend() != "cpu":  # an accelerator wants everything at once
-        return Layout(devices, micro_batch or share, in_turn=False, distinct=bool(distinct))
+        everything = max(settings.steps_per_update, settings.replay)
+        return Layout(devices, micro_batch or share, False, bool(distinct), everything)
     enough = share * settings.chunk_length >= ENOUGH_SAMPLES
     return Layout(
         devices,

@@ -28,8 +28,10 @@ class Settings:
     rollout_length: int = _setting(300, "Steps of every world between two updates.", least=1)
 
     # Networks
-    hidden_size: int = _setting(64, "Width of both fully connected layers and the GRU.", least=1)
-    activation: Literal["relu", "tanh"] = _setting("relu", "After each fully connected layer.")
+    hidden_size: int = _setting(64, "Width of every hidden layer, in all networks.", least=1)
+    activation: Literal["relu", "tanh"] = _setting(
+        "relu", "After each fully connected layer (RND: always relu)."
+    )
     one_hot: bool = _setting(
         False, "Show discrete observations to the networks one-hot instead of as numbers."
     )
@@ -42,7 +44,7 @@ class Settings:
     actor_learning_rate: float = _setting(7e-4, "Adam's step size for the actor.")
     critic_learning_rate: float = _setting(7e-4, "Adam's step size for the critic.")
     adam_epsilon: float = _setting(1e-5, "Adam's ε.")
-    max_grad_norm: float = _setting(10.0, "Actor and critic gradients are each clipped to this.")
+    max_grad_norm: float = _setting(10.0, "Every network's gradient is clipped to this norm.")
     clip: float = _setting(0.2, "PPO's clipping range of the probability ratio.")
     entropy_weight: float = _setting(0.05, "Weight of the entropy bonus.")
     huber_delta: float = _setting(10.0, "Where the value loss turns from square to linear.")
@@ -62,13 +64,33 @@ class Settings:
     # Intrinsic rewards
     intrinsic_weight: float = _setting(1.0, "β of equation (13): weight of intrinsic rewards.")
     hindsight_weight: float = _setting(0.01, "λ of equation (10): weight of the hindsight reward.")
-    novelty_scale: float = _setting(10.0, "Novelty of a place visited n times is scale / √n.")
+
+    # Novelty u
+    novelty: Literal["count", "rnd", "hash"] = _setting(
+        "count",
+        "How new an observation is: by visits of its place, by random network distillation, or by"
+        " visits of observations like it.",
+    )
+    novelty_scale: float = _setting(
+        10.0, "Factor of every novelty; counting gives scale / √n for a place visited n times."
+    )
     final_novelty: bool = _setting(
         True, "Novelty of an episode's final observation counts; else it is nothing."
     )
     novelty_gamma: float = _setting(0.99, "γ of the accumulated novelty z.", most=0.9999)
+    rnd_error: Literal["norm", "square"] = _setting(
+        "norm", "RND's novelty, and its loss: the norm of the error, or its mean square."
+    )
+    rnd_learning_rate: float = _setting(3e-4, "Adam's step size for RND's predictor.")
+    hash_bits: int = _setting(16, "Hashes are numbers of this many bits.", least=1, most=24)
 
-    # Posterior p(a | o, z), as a table
+    # Posterior p(a | o, z)
+    posterior: Literal["table", "network"] = _setting(
+        "table", "How the posterior is estimated: by counting in a table, or by a network."
+    )
+    ratio_epsilon: float = _setting(0.0, "ε in the log ratio −log(π / p + ε).")
+
+    # … as a table
     window: int = _setting(10, "w: the table counts the samples of this many rollouts.", least=1)
     bins: int = _setting(30, "K: bins of the accumulated novelty.", least=1)
     percentile_bins: int = _setting(5, "Bins into which novelty is relabelled.", least=1)
@@ -78,7 +100,21 @@ class Settings:
     edge_interpolation: bool = _setting(
         True, "Percentile edges between two samples are interpolated; else the lower is taken."
     )
-    ratio_epsilon: float = _setting(0.0, "ε in the log ratio −log(π / p + ε).")
+
+    # … as a network
+    replay: int = _setting(
+        100_000, "The network learns from this many latest samples.", least=1, most=10_000_000
+    )
+    replay_first: bool = _setting(
+        False, "Learn only once there are that many; until then the log ratio is 0."
+    )
+    posterior_epochs: int = _setting(40, "Passes over the replay in every update.", least=1)
+    posterior_learning_rate: float = _setting(3e-4, "Adam's step size for the network.")
+    posterior_scale: float | None = _setting(
+        None,
+        "The network sees z / scale; unset for z's standard deviation in the replay.",
+        least=1e-6,
+    )
 
     def __post_init__(self) -> None:
         for entry in fields(self):
@@ -147,5 +183,8 @@ PRESETS: dict[str, Settings] = {
         edge_smoothing=0.9,
         edge_interpolation=False,
         ratio_epsilon=1e-6,
+        rnd_error="square",
+        replay_first=True,
+        posterior_scale=0.5,
     ),
 }

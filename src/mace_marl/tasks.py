@@ -80,7 +80,15 @@ _GRIDWORLDS = {
 }
 
 # The paper's Overcooked row; everything else as in GridWorld.
-_OVERCOOKED = {"num_envs": 32, "rollout_length": 300, "hindsight_weight": 0.1}
+_OVERCOOKED = {
+    "num_envs": 32,
+    "rollout_length": 300,
+    "hindsight_weight": 0.1,
+    "novelty": "rnd",
+    "novelty_scale": 1.0,
+    "posterior": "network",
+    "replay": 100_000,
+}
 _KITCHENS = {
     "overcooked/base": _Row(
         "Two cooks apart: one has tomatoes and the serving area, the other dishes and the pot.",
@@ -95,20 +103,14 @@ _KITCHENS = {
     "overcooked/large": _Row(
         "As Base, in a kitchen three times as large.",
         budget=40_000_000,
-        overrides=_OVERCOOKED,
+        overrides=_OVERCOOKED | {"replay": 200_000},
     ),
     "overcooked/mini": _Row(
         "A small Base, for first experiments on a laptop.",
         budget=1_440_000,
-        overrides={
-            "num_envs": 32,
-            "rollout_length": 100,
-            "epochs": 5,
-            "minibatches": 4,
-            "one_hot": True,
-            "entropy_weight": 0.01,
-            "hindsight_weight": 0.1,
-        },
+        overrides=_OVERCOOKED
+        | _MINI
+        | {"rollout_length": 100, "replay": 12_800, "posterior_epochs": 10},
     ),
 }
 _DRAWN = {
@@ -130,9 +132,11 @@ def get_task(name: str) -> Task:
         return Task(name, row.sentence, row.budget, row.overrides, file.read_text("utf-8"))
     if name.endswith(".toml"):
         from mace_marl.envs.drawing import read_text
+        from mace_marl.envs.overcooked import Kitchen
 
         drawn = _read_drawing(read_text(Path(name)), name)
-        overrides = {"rollout_length": _whole_chunks(drawn.horizon)}
+        common = _OVERCOOKED if isinstance(drawn, Kitchen) else {}
+        overrides = common | {"rollout_length": _whole_chunks(drawn.horizon)}
         return Task(name, drawn.description, OWN_BUDGET, overrides, drawn.source)
     if ":" in name:
         world = _import_world(name)

@@ -44,7 +44,9 @@ class Trainer:
         self.settings = settings
         self.layout = layout
         self.agent = Agent.of(world, method, settings)
-        self.places = index_columns(world, world.place, "a heat map") if world.place else None
+        self.places = (
+            index_columns(world, world.place, "a heat map", "no `place`") if world.place else None
+        )
         self.mesh = shards.mesh(layout.devices)
         specs = TrainState(learners=P(), stage=P(shards.AXIS))  # pyright: ignore[reportArgumentType]
         self._update = jax.jit(

@@ -3,12 +3,26 @@
 import math
 from collections import Counter
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from samples import Sheet, minipass
 
+from mace_marl.agent.encoding import encode_for_networks
 from mace_marl.agent.novelty import CountNovelty
+from mace_marl.envs.api import Feature, World
+from mace_marl.errors import UserError
+from mace_marl.settings import Settings
+
+TEN, ONE = Settings(novelty_scale=10.0), Settings(novelty_scale=1.0)
+
+
+def begin(world: World) -> tuple[CountNovelty, jax.Array]:
+    """The measure, and its counts before anything was seen."""
+    measure = CountNovelty.of(world, encode_for_networks(world, one_hot=False), TEN)
+    return measure, measure.init(TEN, jax.random.key(0))
 
 
 def place(obs: np.ndarray) -> tuple[float, ...]:
@@ -19,8 +33,8 @@ def place(obs: np.ndarray) -> tuple[float, ...]:
 def test_novelties_equal_a_dictionary_over_several_rollouts() -> None:
     rng = np.random.default_rng(0)
     world = Sheet()
-    measure = CountNovelty.of(world)
-    counts, visits = measure.init(), Counter[tuple[float, ...]]()
+    measure, counts = begin(world)
+    visits = Counter[tuple[float, ...]]()
     for _ in range(4):
         obs = world.random_obs(rng, 6, 3)
         seen = rng.random((6, 3)) < 0.7
@@ -30,7 +44,7 @@ def test_novelties_equal_a_dictionary_over_several_rollouts() -> None:
                 if seen[t, e]:
                     visits[place(obs[t, e])] += 1
 
-        novelty = measure.novelty(counts, jnp.asarray(obs), 10.0)
+        novelty = measure.novelty(counts, jnp.asarray(obs), TEN)
         assert novelty.shape == (6, 3)
         for t in range(6):
             for e in range(3):
@@ -40,24 +54,24 @@ def test_novelties_equal_a_dictionary_over_several_rollouts() -> None:
 
 
 def test_a_place_visited_four_times_is_half_as_novel() -> None:
-    measure = CountNovelty.of(Sheet())
+    measure, counts = begin(Sheet())
     here, there = jnp.array([0.5, 0.25, 0.0]), jnp.array([1.0, 0.0, 0.0])
-    counts = measure.visit(measure.init(), jnp.stack([here] * 4), jnp.ones(4, bool))
-    assert_allclose(measure.novelty(counts, jnp.stack([here, there]), 10.0), [5.0, 10.0])
+    counts = measure.visit(counts, jnp.stack([here] * 4), jnp.ones(4, bool))
+    assert_allclose(measure.novelty(counts, jnp.stack([here, there]), TEN), [5.0, 10.0])
 
 
 def test_what_is_not_seen_is_not_counted() -> None:
-    measure = CountNovelty.of(Sheet())
+    measure, counts = begin(Sheet())
     obs = jnp.zeros((5, 3))
-    counts = measure.visit(measure.init(), obs, jnp.array([True, False, False, True, False]))
+    counts = measure.visit(counts, obs, jnp.array([True, False, False, True, False]))
     assert counts.sum() == 2
 
 
 def test_the_lamp_is_no_place() -> None:
-    measure = CountNovelty.of(Sheet())
+    measure, counts = begin(Sheet())
     dark, lit = jnp.array([[0.5, 0.25, 0.0]]), jnp.array([[0.5, 0.25, 1.0]])
-    counts = measure.visit(measure.init(), jnp.repeat(dark, 9, axis=0), jnp.ones(9, bool))
-    assert_allclose(measure.novelty(counts, lit, 1.0), [1 / 3])
+    counts = measure.visit(counts, jnp.repeat(dark, 9, axis=0), jnp.ones(9, bool))
+    assert_allclose(measure.novelty(counts, lit, ONE), [1 / 3])
 
 
 def test_every_cell_of_a_gridworld_is_a_place_of_its_own() -> None:
@@ -66,6 +80,14 @@ def test_every_cell_of_a_gridworld_is_a_place_of_its_own() -> None:
     height, width = world.map.walls.shape
     rows, columns = np.indices((height, width))
     obs = np.stack([rows / height, columns / width, np.zeros((height, width))], axis=-1)
-    measure = CountNovelty.of(world)
+    measure, _ = begin(world)
     index = np.asarray(measure.index(jnp.asarray(obs, jnp.float32)))
     assert sorted(index.reshape(-1).tolist()) == list(range(measure.index.size))
+
+
+def test_places_that_are_not_discrete_are_refused() -> None:
+    class Continuous(Sheet):
+        features = (Feature(3, 0.5), None, Feature(2, 1.0))
+
+    with pytest.raises(UserError, match="--novelty rnd"):
+        begin(Continuous())

@@ -22,7 +22,9 @@ from samples import Sheet, blank_learners, random_learners
 from mace_marl import channel
 from mace_marl.agent.experience import Intrinsic, Rollout, Values
 from mace_marl.agent.learner import Agent, Learner, act
+from mace_marl.agent.posterior import TablePosterior
 from mace_marl.agent.ppo import Chunks
+from mace_marl.machine import Layout
 from mace_marl.methods import METHODS, Method
 from mace_marl.settings import PRESETS, Settings
 
@@ -246,7 +248,7 @@ class Team:
         def prepare(learner: Learner, rollout: Rollout, values: Values) -> Prepared:
             values = values._replace(seen=self.agent.look(rollout).now)
             learner, heard = self.agent.exchange(learner, rollout, settings)
-            return self.agent.prepare(learner, rollout, values, heard, settings)
+            return self.agent.prepare(learner, rollout, values, heard, settings, Layout())
 
         self.prepare = jax.jit(jax.vmap(prepare, axis_name=channel.AXIS))
 
@@ -341,7 +343,7 @@ def check_counts(learners: Learner, team: PlainTeam) -> None:
 
 def check_tables(learners: Learner, team: PlainTeam, agent: Agent) -> None:
     posterior, kept = agent.explorer.posterior, learners.exploration
-    assert posterior is not None
+    assert isinstance(posterior, TablePosterior)
     for i in range(AGENTS):
         for k, j in enumerate(others_of(i)):
             assert_allclose(kept.edges[i, k], team.agents[i].edges[j], rtol=1e-5)
@@ -373,7 +375,7 @@ def walk(settings: Settings) -> Numbers:
         reward=jnp.zeros((3, 1)),
     )
     exploration, heard = agent.explorer.exchange(learner.exploration, rollout, settings)
-    _, rewards = agent.explorer.reward(exploration, rollout, heard, settings)
+    _, rewards = agent.explorer.reward(exploration, rollout, heard, settings, 1)
     return np.asarray(rewards.novelty[:, 0])
 
 

@@ -20,7 +20,8 @@ import mace_marl.trainer  # noqa: F401  (makes the floats of Settings arguments 
 from mace_marl import shards
 from mace_marl.agent import ppo
 from mace_marl.agent.networks import Network
-from mace_marl.agent.ppo import Chunks, Optimised
+from mace_marl.agent.optimiser import Optimised, init_optimised
+from mace_marl.agent.ppo import Chunks
 from mace_marl.settings import Settings
 
 TIME, CHUNKS, INPUTS, ACTIONS, SIZE = 4, 6, 3, 3, 4
@@ -291,8 +292,8 @@ def jitted_improve(
 ) -> Improved:
     def on_shard(_: jax.Array) -> tuple[Optimised, Optimised, dict[str, jax.Array]]:
         return ppo.improve(
-            ppo.init_optimised(sample.actor, settings),
-            ppo.init_optimised(sample.critic, settings),
+            init_optimised(sample.actor, settings),
+            init_optimised(sample.critic, settings),
             sample.chunks,
             settings,
             jax.random.key(key),

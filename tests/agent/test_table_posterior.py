@@ -10,11 +10,26 @@ import pytest
 from numpy.testing import assert_allclose
 from samples import Sheet
 
+from mace_marl.agent.encoding import encode_for_networks
 from mace_marl.agent.posterior import TablePosterior
-from mace_marl.envs.api import Feature
+from mace_marl.agent.posterior.table import Window
+from mace_marl.envs.api import Feature, World
 from mace_marl.errors import UserError
+from mace_marl.settings import Settings
 
 WINDOW, STEPS, ENVS, BINS = 3, 5, 4, 4
+
+
+def table_of(world: World) -> TablePosterior:
+    encoding = encode_for_networks(world, one_hot=False)
+    return TablePosterior.of(world, encoding, Settings(bins=BINS), together=False)
+
+
+def begin(posterior: TablePosterior, window: int, samples: int) -> Window:
+    """An empty window, for one other agent."""
+    settings = Settings(num_envs=samples, rollout_length=1, chunk_length=1, window=window)
+    kept = posterior.init(settings, jax.random.key(0))
+    return jax.tree.map(lambda x: x[0], kept)
 
 
 @pytest.mark.parametrize("sampled_share", [1.0, 0.6])
@@ -22,8 +37,8 @@ def test_log_posteriors_equal_dictionaries(sampled_share: float) -> None:
     """Over more rollouts than the window holds, with and without samples left out."""
     rng = np.random.default_rng(1)
     world = Sheet()
-    posterior = TablePosterior.of(world, BINS)
-    window = posterior.init(WINDOW, STEPS * ENVS)
+    posterior = table_of(world)
+    window = begin(posterior, WINDOW, STEPS * ENVS)
     update, count = jax.jit(posterior.update), jax.jit(posterior.counts)
     rollouts: deque[Counter[tuple[int, bytes, int]]] = deque(maxlen=WINDOW)
     for _ in range(3 * WINDOW):
@@ -62,10 +77,10 @@ def posterior_and_counts(
     actions: list[int], z_bins: list[int], sampled: list[int]
 ) -> tuple[np.ndarray, np.ndarray]:
     """p̂ of samples that all have the same observation (number 7), and n(a, o, z), flat."""
-    posterior = TablePosterior.of(Sheet(), BINS)
+    posterior = table_of(Sheet())
     obs = jnp.array([0.5, 0.25, 1.0])  # levels 1 of 3, 1 of 2, 1 of 2
     window, log_posterior = jax.jit(posterior.update)(
-        posterior.init(1, len(actions)),
+        begin(posterior, 1, len(actions)),
         jnp.broadcast_to(obs, (len(actions), 1, 3)),
         jnp.array(actions)[:, None],
         jnp.array(z_bins)[:, None],
@@ -95,8 +110,8 @@ def test_counts_lie_by_observation_then_bin_then_action() -> None:
 
 
 def test_a_window_of_one_forgets_at_once() -> None:
-    posterior = TablePosterior.of(Sheet(), BINS)
-    update, window = jax.jit(posterior.update), posterior.init(1, 1)
+    posterior = table_of(Sheet())
+    update, window = jax.jit(posterior.update), begin(posterior, 1, 1)
     for action in (0, 1, 2):
         window, log_posterior = update(
             window,
@@ -112,13 +127,13 @@ def test_a_world_with_continuous_observations_is_refused() -> None:
     class Continuous(Sheet):
         features = (Feature(3, 0.5), None, Feature(2, 1.0))
 
-    with pytest.raises(UserError, match="discrete"):
-        TablePosterior.of(Continuous(), BINS)
+    with pytest.raises(UserError, match="--posterior network"):
+        table_of(Continuous())
 
 
 def test_a_table_that_would_not_fit_is_refused() -> None:
     class Huge(Sheet):
         features = (Feature(5000, 1.0), Feature(5000, 1.0), Feature(2, 1.0))
 
-    with pytest.raises(UserError, match="too large"):
-        TablePosterior.of(Huge(), BINS)
+    with pytest.raises(UserError, match="too large; use --posterior network"):
+        table_of(Huge())

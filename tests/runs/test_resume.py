@@ -175,6 +175,23 @@ def test_metrics_cut_within_a_row(tmp_path: Path, reference: Path) -> None:
     assert rows(run_dir) == rows(reference)
 
 
+def test_learned_novelty_and_posterior_go_on_too(tmp_path: Path) -> None:
+    """RND, posterior networks, their optimisers, and a replay whose first samples have left it."""
+    from mace_marl.runs import checkpoints
+
+    run_dir = tmp_path / "run"
+    learned = ("--novelty", "rnd", "--posterior", "network", "--replay", "200")
+    assert mace(*train_small(run_dir, 4, *learned, "--posterior-epochs", "2")).returncode == 0
+    again = unfinished_copy(unfinished_copy(run_dir, tmp_path / "three"), tmp_path / "two")
+    assert mace("resume", again).returncode == 0
+    assert rows(again) == rows(run_dir)
+    ours, theirs = (checkpoints.newest(path)[0] for path in (again, run_dir))
+    assert ours and theirs and ours.update == theirs.update == 4
+    assert any("replay" in name for name in ours.arrays)
+    for name, x in theirs.arrays.items():
+        assert (ours.arrays[name] == x).all(), name
+
+
 def test_other_configuration_is_refused(tmp_path: Path, reference: Path) -> None:
     run_dir = unfinished_copy(reference, tmp_path / "run")
     config = json.loads((run_dir / "config.json").read_text())

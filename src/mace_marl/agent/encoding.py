@@ -74,14 +74,14 @@ def encode_for_networks(world: World, one_hot: bool) -> Encoding:
     )
 
 
-def index_columns(world: World, columns: tuple[int, ...], purpose: str) -> Index:
+def index_columns(world: World, columns: tuple[int, ...], purpose: str, instead: str) -> Index:
     """An index over these columns of the observation, all of which must be discrete."""
     features = [world_features(world)[column] for column in columns]
     discrete = tuple(feature for feature in features if feature)
     if not columns or len(discrete) < len(columns):
         raise UserError(
             f"{purpose} needs discrete observations, and this world does not declare all it takes;"
-            " train with --method r_nov or ippo, or declare `features`, `place` (docs/worlds.md)."
+            f" use {instead}, or declare `features` and `place` (docs/worlds.md)."
         )
     return Index(columns, discrete)
 

@@ -12,9 +12,10 @@ from jax import Array
 
 from mace_marl import channel
 from mace_marl.agent import intrinsic
+from mace_marl.agent.encoding import Encoding
 from mace_marl.agent.experience import Heard, Intrinsic, Rollout
-from mace_marl.agent.novelty import CountNovelty
-from mace_marl.agent.posterior import TablePosterior
+from mace_marl.agent.novelty import NOVELTIES, Novelty
+from mace_marl.agent.posterior import POSTERIORS, Accumulated, Posterior
 from mace_marl.envs.api import World
 from mace_marl.methods import Method
 from mace_marl.settings import Settings
@@ -24,7 +25,7 @@ class Exploration(NamedTuple):
     """What an agent keeps of its exploring from update to update."""
 
     novelty: Any  # what its measure of novelty keeps, or None
-    posterior: Any  # for each accumulated novelty, what its posterior keeps, or None
+    posterior: Any  # what its estimate of the posterior keeps, or None
     edges: Array  # (others, percentile_bins − 1): the last percentile edges of others' novelty
     updates: Array  # () int32
 
@@ -35,33 +36,36 @@ class Explorer:
 
     others: int
     method: Method
-    novelty: CountNovelty | None
-    posterior: TablePosterior | None
+    novelty: Novelty | None
+    posterior: Posterior | None
 
     @classmethod
-    def of(cls, world: World, method: Method, settings: Settings) -> "Explorer":
+    def of(cls, world: World, encoding: Encoding, method: Method, settings: Settings) -> "Explorer":
+        novelty, posterior = NOVELTIES[settings.novelty], POSTERIORS[settings.posterior]
+        together = method.together
         return cls(
             others=world.num_agents - 1,
             method=method,
-            novelty=CountNovelty.of(world) if method.explores else None,
-            posterior=TablePosterior.of(world, settings.bins) if method.infers else None,
+            novelty=novelty.of(world, encoding, settings) if method.explores else None,
+            posterior=posterior.of(world, encoding, settings, together) if method.infers else None,
         )
 
-    def init(self, settings: Settings) -> Exploration:
-        posterior = None
-        if self.posterior:
-            one = self.posterior.init(settings.window, settings.steps_per_update)
-            posteriors = 1 if self.method.together else self.others
-            posterior = jax.tree.map(lambda x: jnp.broadcast_to(x, (posteriors, *x.shape)), one)
+    def init(self, settings: Settings, key: Array) -> Exploration:
+        novelty_key, posterior_key = jax.random.split(key)
         return Exploration(
-            novelty=self.novelty.init() if self.novelty else None,
-            posterior=posterior,
+            novelty=self.novelty.init(settings, novelty_key) if self.novelty else None,
+            posterior=self.posterior.init(settings, posterior_key) if self.posterior else None,
             edges=jnp.zeros((self.others, settings.percentile_bins - 1)),
             updates=jnp.int32(0),
         )
 
     def reward(
-        self, exploration: Exploration, rollout: Rollout, heard: Heard, settings: Settings
+        self,
+        exploration: Exploration,
+        rollout: Rollout,
+        heard: Heard,
+        settings: Settings,
+        micro_batch: int,
     ) -> tuple[Exploration, Intrinsic]:
         """The intrinsic rewards of a rollout. No other agent can be reached from here."""
         novelty, hindsight = heard.own, jnp.zeros_like(heard.own)
@@ -69,7 +73,9 @@ class Explorer:
             others = jnp.where(heard.scored, heard.inbox, 0.0)
             novelty = intrinsic.novelty_reward(heard.own, others, self.method.novelty)
         if self.method.hindsight != "none":
-            exploration, hindsight = self.hindsight(exploration, rollout, heard, settings)
+            exploration, hindsight = self.hindsight(
+                exploration, rollout, heard, settings, micro_batch
+            )
         exploration = exploration._replace(updates=exploration.updates + 1)
         return exploration, Intrinsic(novelty, hindsight)
 
@@ -81,34 +87,48 @@ class Explorer:
         silence = jnp.zeros((self.others, *nothing.shape))
         if self.novelty is None:
             return exploration, Heard(nothing, silence, scored=jnp.zeros_like(rollout.first))
-        counts, seen_next, scored = self._measured(exploration, rollout, settings)
-        message = self.novelty.novelty(counts, seen_next, settings.novelty_scale)
+        kept = self.novelty.visit(exploration.novelty, *self._visited(rollout, settings))
+        # As in the authors' code, without `final_novelty` u_t is of the observation acted upon
+        # next, a reset's included, and counts for nothing where the episode ended.
+        if settings.final_novelty:
+            came_to, scored = rollout.next_obs, jnp.ones_like(rollout.first)
+        else:
+            came_to = jnp.concatenate([rollout.obs[1:], rollout.last_obs[None]])
+            scored = ~(rollout.terminated | rollout.truncated)
+        message = self.novelty.novelty(kept, came_to, settings)
         message = jnp.where(rollout.next_alive, message, 0.0)
         inbox = channel.exchange(message) if self.method.communicates else silence
         own = jnp.where(scored, message, 0.0)
-        return exploration._replace(novelty=counts), Heard(own, inbox, scored)
+        return exploration._replace(novelty=kept), Heard(own, inbox, scored)
 
-    def _measured(
-        self, exploration: Exploration, rollout: Rollout, settings: Settings
-    ) -> tuple[Array, Array, Array]:
-        """Counts after this rollout; whose novelty u_t is; and where it counts at all  # (t, e).
+    def learn_novelty(
+        self,
+        exploration: Exploration,
+        rollout: Rollout,
+        settings: Settings,
+        key: Array,
+        micro_batch: int,
+    ) -> tuple[Exploration, dict[str, Array]]:
+        """Get used to what was visited, after it was rated."""
+        if self.novelty is None:
+            return exploration, {}
+        visited = self._visited(rollout, settings)
+        kept, report = self.novelty.learn(exploration.novelty, *visited, settings, key, micro_batch)
+        return exploration._replace(novelty=kept), report
 
-        With `final_novelty`, u_t is of the observation reached, and that is what is visited. Else,
-        as in the authors' code, it is of the observation acted upon next, a reset's included, it
-        counts for nothing where the episode ended, and visited is what was acted upon.
-        """
-        assert self.novelty is not None
+    def _visited(self, rollout: Rollout, settings: Settings) -> tuple[Array, Array]:
+        """The observations reached, or with the authors those acted upon; and where it lived."""
         if settings.final_novelty:
-            seen_next, scored = rollout.next_obs, jnp.ones_like(rollout.first)
-            visited, seen = rollout.next_obs, rollout.next_alive
-        else:
-            seen_next = jnp.concatenate([rollout.obs[1:], rollout.last_obs[None]])
-            scored = ~(rollout.terminated | rollout.truncated)
-            visited, seen = rollout.obs, rollout.alive
-        return self.novelty.visit(exploration.novelty, visited, seen), seen_next, scored
+            return rollout.next_obs, rollout.next_alive
+        return rollout.obs, rollout.alive
 
     def hindsight(
-        self, exploration: Exploration, rollout: Rollout, heard: Heard, settings: Settings
+        self,
+        exploration: Exploration,
+        rollout: Rollout,
+        heard: Heard,
+        settings: Settings,
+        micro_batch: int,
     ) -> tuple[Exploration, Array]:
         """The hindsight reward  # (t, e), from the novelties received."""
         ended = rollout.terminated | rollout.truncated
@@ -132,23 +152,12 @@ class Explorer:
         if self.method.hindsight == "novelty":
             reward = z.sum(axis=0)
         else:
-            exploration, log_ratio = self._log_ratio(exploration, rollout, z_label, settings)
+            assert self.posterior is not None
+            kept, log_posterior = self.posterior.estimate(
+                exploration.posterior, rollout, Accumulated(z, z_label), settings, micro_batch
+            )
+            exploration = exploration._replace(posterior=kept)
+            log_ratio = intrinsic.log_ratio(log_posterior, rollout.log_prob, settings.ratio_epsilon)
             weight = z if self.method.hindsight == "weighted" else jnp.ones_like(z)
             reward = intrinsic.hindsight_reward(weight, log_ratio)
         return exploration, jnp.where(rollout.alive, reward, 0.0)
-
-    def _log_ratio(
-        self, exploration: Exploration, rollout: Rollout, z_label: Array, settings: Settings
-    ) -> tuple[Exploration, Array]:
-        """log p(a|o,z)/π(a|o) for each accumulated novelty  # (others or 1, t, e)."""
-        posterior = self.posterior
-        assert posterior is not None
-        summed = self.others if self.method.together else 1
-
-        def of_one(kept: Any, z_label: Array) -> tuple[Any, Array]:
-            z_bins = intrinsic.z_bin(z_label, settings, summed)
-            return posterior.update(kept, rollout.obs, rollout.action, z_bins, rollout.alive)
-
-        kept, log_posterior = jax.vmap(of_one)(exploration.posterior, z_label)
-        log_ratio = intrinsic.log_ratio(log_posterior, rollout.log_prob, settings.ratio_epsilon)
-        return exploration._replace(posterior=kept), log_ratio

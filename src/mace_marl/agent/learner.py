@@ -18,7 +18,8 @@ from mace_marl.agent.encoding import Encoding, Index, encode_for_networks, index
 from mace_marl.agent.experience import Heard, Intrinsic, Rollout, Values, View, mean_where
 from mace_marl.agent.explorer import Exploration, Explorer
 from mace_marl.agent.gradient import find_distinct
-from mace_marl.agent.networks import log_policy, make_actor, make_critic
+from mace_marl.agent.networks import Network, log_policy, make_actor, make_critic
+from mace_marl.agent.optimiser import Optimised, init_optimised
 from mace_marl.envs.api import World
 from mace_marl.machine import Layout
 from mace_marl.methods import Method
@@ -28,8 +29,8 @@ from mace_marl.settings import Settings
 class Learner(NamedTuple):
     """All that one agent owns and learns."""
 
-    actor: ppo.Optimised
-    critic: ppo.Optimised
+    actor: Optimised[Network]
+    critic: Optimised[Network]
     exploration: Exploration
     key: Array
 
@@ -56,17 +57,17 @@ class Agent:
             encoding=encoding,
             critic_encoding=encoding.of_all(world.num_agents) if method.centralised else encoding,
             observations=index_all(world),
-            explorer=Explorer.of(world, method, settings),
+            explorer=Explorer.of(world, encoding, method, settings),
         )
 
     def init(self, settings: Settings, key: Array) -> Learner:
-        actor_key, critic_key, key = jax.random.split(key, 3)
+        actor_key, critic_key, key, explorer_key = jax.random.split(key, 4)
         actor = make_actor(self.encoding, self.num_actions, settings, actor_key)
         critic = make_critic(self.critic_encoding, settings, critic_key)
         return Learner(
-            actor=ppo.init_optimised(actor, settings),
-            critic=ppo.init_optimised(critic, settings),
-            exploration=self.explorer.init(settings),
+            actor=init_optimised(actor, settings),
+            critic=init_optimised(critic, settings),
+            exploration=self.explorer.init(settings, explorer_key),
             key=key,
         )
 
@@ -111,9 +112,10 @@ class Agent:
         layout: Layout,
     ) -> tuple[Learner, Intrinsic, dict[str, Array]]:
         """Reward itself and improve. No other agent can be reached from here."""
-        learner, rewards, chunks = self.prepare(learner, rollout, values, heard, settings)
+        learner, rewards, chunks = self.prepare(learner, rollout, values, heard, settings, layout)
         learner, report = self.improve(learner, chunks, settings, layout)
-        return learner, rewards, report
+        learner, novelty_report = self.learn_novelty(learner, rollout, settings, layout)
+        return learner, rewards, report | novelty_report
 
     def prepare(
         self,
@@ -122,9 +124,12 @@ class Agent:
         values: Values,
         heard: Heard,
         settings: Settings,
+        layout: Layout,
     ) -> tuple[Learner, Intrinsic, ppo.Chunks]:
         """Shape the reward and estimate advantages: all that PPO needs."""
-        exploration, rewards = self.explorer.reward(learner.exploration, rollout, heard, settings)
+        exploration, rewards = self.explorer.reward(
+            learner.exploration, rollout, heard, settings, layout.samples
+        )
         reward = intrinsic.shaped_reward(
             rollout.reward, rewards.novelty, rewards.hindsight, settings
         )
@@ -152,6 +157,16 @@ class Agent:
             critic_distinct=None if self.centralised else distinct,
         )
         return learner._replace(actor=actor, critic=critic, key=key), report
+
+    def learn_novelty(
+        self, learner: Learner, rollout: Rollout, settings: Settings, layout: Layout
+    ) -> tuple[Learner, dict[str, Array]]:
+        """Get used to what was seen, where the measure of novelty is one that learns."""
+        key = jax.random.fold_in(learner.key, 2)  # 0 and 1 are what the next update splits off
+        exploration, report = self.explorer.learn_novelty(
+            learner.exploration, rollout, settings, key, layout.samples
+        )
+        return learner._replace(exploration=exploration), report
 
     def advantage(
         self, rollout: Rollout, values: Values, reward: Array, settings: Settings

@@ -1,8 +1,11 @@
 """A linear layer, and its orthogonal initialisation."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 
@@ -37,9 +40,17 @@ def _backwards(kept: tuple[Array, Array], d: Array) -> tuple[Array, Array]:
 product.defvjp(_forwards, _backwards)
 
 
-def orthogonal_layer(gaussian: Array, gain: Array | float) -> Linear:
-    """A layer with orthogonal weights, from random numbers of their shape, and no bias."""
-    return Linear(gain * orthogonal(gaussian), jnp.zeros(gaussian.shape[1]))
+def orthogonal_layers(
+    shapes: Sequence[tuple[int, int]], gains: Sequence[Array | float], key: Array
+) -> list[Linear]:
+    """Layers of these shapes, with orthogonal weights times a gain each, and without bias."""
+    # All random numbers at once: each draw would add to the time it takes to compile.
+    ends = np.cumsum([rows * columns for rows, columns in shapes])
+    parts = jnp.split(jax.random.normal(key, (int(ends[-1]),)), ends[:-1])
+    return [
+        Linear(gain * orthogonal(part.reshape(shape)), jnp.zeros(shape[1]))
+        for part, shape, gain in zip(parts, shapes, gains, strict=True)
+    ]
 
 
 def orthogonal(gaussian: Array) -> Array:

@@ -9,12 +9,11 @@ from functools import partial
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from mace_marl.agent.encoding import Encoding
 from mace_marl.agent.gru import GRU
-from mace_marl.agent.linear import Linear, orthogonal_layer
+from mace_marl.agent.linear import Linear, orthogonal_layers
 from mace_marl.settings import Settings
 
 GAIN = {"relu": 2**0.5, "tanh": 5 / 3}
@@ -65,14 +64,8 @@ def make_network(
         (size, 3 * size),
         (size, outputs),
     ]
-    # All random numbers at once: each draw would add to the time it takes to compile.
-    ends = np.cumsum([rows * columns for rows, columns in shapes])
-    parts = jnp.split(jax.random.normal(key, (int(ends[-1]),)), ends[:-1])
     gains = (gain, gain, 1.0, 1.0, head_gain)
-    fc1, fc2, inputs, recurrent, head = (
-        orthogonal_layer(part.reshape(shape), gain)
-        for part, shape, gain in zip(parts, shapes, gains, strict=True)
-    )
+    fc1, fc2, inputs, recurrent, head = orthogonal_layers(shapes, gains, key)
     return Network(encoding, settings.activation, fc1, fc2, GRU(inputs, recurrent), head)
 
 

@@ -1,28 +1,17 @@
 """Recurrent PPO for one agent: its actor and its critic, each with its own loss and optimiser."""
 
-from typing import Any, NamedTuple
-
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jax import Array, lax
 
 from mace_marl import shards
 from mace_marl.agent.chunks import Chunks
 from mace_marl.agent.gradient import Distinct, Room, make_room, summed_gradient
 from mace_marl.agent.networks import Network, log_policy
+from mace_marl.agent.optimiser import Optimised, descend
 from mace_marl.settings import Settings
 
-
-class Optimised(NamedTuple):
-    """A network and the state of its optimiser."""
-
-    network: Network
-    adam: Any
-
-
-_Carry = tuple[Optimised, Optimised, Room | None, Room | None]
+_Carry = tuple[Optimised[Network], Optimised[Network], Room | None, Room | None]
 
 
 def actor_loss(
@@ -80,26 +69,6 @@ def huber(error: Array, settings: Settings) -> Array:
     return jnp.where(jnp.abs(error) <= delta, error**2 / 2, beyond)
 
 
-def init_optimised(network: Network, settings: Settings) -> Optimised:
-    return Optimised(network, _adam(settings).init(eqx.filter(network, eqx.is_array)))
-
-
-def _adam(settings: Settings) -> optax.GradientTransformation:
-    return optax.scale_by_adam(eps=settings.adam_epsilon)
-
-
-def _descend(
-    optimised: Optimised, gradient: Network, learning_rate: Array | float, settings: Settings
-) -> tuple[Optimised, Array]:
-    """One step of Adam along the gradient, clipped by its own norm; returns that norm too."""
-    norm = optax.tree.norm(gradient)
-    scale = jnp.minimum(1.0, settings.max_grad_norm / (norm + 1e-6))
-    clipped = jax.tree.map(lambda g: g * scale, gradient)
-    direction, adam = _adam(settings).update(clipped, optimised.adam)
-    step = jax.tree.map(lambda d: -learning_rate * d, direction)
-    return Optimised(eqx.apply_updates(optimised.network, step), adam), norm
-
-
 def improve(
     actor: Optimised,
     critic: Optimised,
@@ -133,8 +102,8 @@ def improve(
         of_actor, of_critic, report = jax.tree.map(
             lambda x: x / jnp.maximum(living, 1.0), (of_actor, of_critic, report)
         )
-        actor, actor_norm = _descend(actor, of_actor, settings.actor_learning_rate, settings)
-        critic, critic_norm = _descend(critic, of_critic, settings.critic_learning_rate, settings)
+        actor, actor_norm = descend(actor, of_actor, settings.actor_learning_rate, settings)
+        critic, critic_norm = descend(critic, of_critic, settings.critic_learning_rate, settings)
         norms = {"actor_grad_norm": actor_norm, "critic_grad_norm": critic_norm}
         return (actor, critic, actor_room, critic_room), report | norms
 

@@ -11,9 +11,13 @@ def bench_table(figures: dict[str, Any]) -> str:
         "world, million steps/s": lambda t: f"{t['world_steps_per_second'] / 1e6:.1f}",
         "collection alone, steps/s": lambda t: f"{t['collect_steps_per_second']:,.0f}",
         "whole updates, steps/s": lambda t: f"{t['env_steps_per_second']:,.0f}",
-        "textbook GFLOP per update": lambda t: f"{t['textbook_gflop_per_update']:.0f}",
+        "learner, textbook GFLOP": lambda t: f"{t['textbook_gflop_per_update']:.0f}",
         "learner, GFLOP/s": lambda t: f"{t['learner_gflops']:.0f}",
-        "learner, fraction of peak": lambda t: f"{t['learner_fraction_of_peak']:.2f}",
+        "learner, fraction of peak": lambda t: _fraction(t["learner_fraction_of_peak"]),
+        "posterior, textbook GFLOP": lambda t: f"{t['posterior_gflop_per_update']:.0f}",
+        "posterior, fraction of peak": lambda t: _fraction(t["posterior_fraction_of_peak"]),
+        "novelty, textbook GFLOP": lambda t: f"{t['novelty_gflop_per_update']:.0f}",
+        "novelty, fraction of peak": lambda t: _fraction(t["novelty_fraction_of_peak"]),
         "end to end, fraction of peak": lambda t: f"{t['end_to_end_fraction_of_peak']:.2f}",
         **{
             f"time in {stage}": lambda t, stage=stage: f"{t['share'][stage]:.1%}"
@@ -32,3 +36,8 @@ def bench_table(figures: dict[str, Any]) -> str:
     for name, show in rows.items():
         lines.append(f"{name:<{width}}" + "".join(f"  {show(task):>22}" for task in tasks.values()))
     return "\n".join(lines)
+
+
+def _fraction(number: float | None) -> str:
+    """A dash where nothing is trained."""
+    return "–" if number is None else f"{number:.2f}"

@@ -1,5 +1,15 @@
 """Measures of novelty: how new an observation is to this agent."""
 
+from mace_marl.agent.novelty.api import Novelty
 from mace_marl.agent.novelty.count import CountNovelty
+from mace_marl.agent.novelty.hash import HashNovelty
+from mace_marl.agent.novelty.rnd import RandomNetworkDistillation
 
-__all__ = ["CountNovelty"]
+NOVELTIES: dict[str, type[Novelty]] = {
+    "count": CountNovelty,
+    "rnd": RandomNetworkDistillation,
+    "hash": HashNovelty,
+}
+"""By the name that the setting `novelty` gives them."""
+
+__all__ = ["NOVELTIES", "CountNovelty", "HashNovelty", "Novelty", "RandomNetworkDistillation"]

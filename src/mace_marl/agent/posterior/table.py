@@ -1,4 +1,4 @@
-"""p(a | o, z) by counting: n(a, o, z) / n(o, z) over the last w rollouts, for one other agent.
+"""p(a | o, z) by counting: n(a, o, z) / n(o, z) over the last w rollouts.
 
 The paper's table is w × |A| × |S| × K numbers. What is kept instead is which entry each sample of
 the last w rollouts falls into; the sums are made anew at every update. That is smaller, needs no
@@ -8,12 +8,17 @@ subtraction of what leaves the window, and is the whole state that a checkpoint 
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
-from mace_marl.agent.encoding import Index, index_columns
+from mace_marl.agent import intrinsic
+from mace_marl.agent.encoding import Encoding, Index, index_columns
+from mace_marl.agent.experience import Rollout
+from mace_marl.agent.posterior.api import Accumulated, Posterior
 from mace_marl.envs.api import World
 from mace_marl.errors import UserError
+from mace_marl.settings import Settings
 
 MOST_ENTRIES = 2**28  # 1 GiB of counts
 
@@ -26,24 +31,43 @@ class Window(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TablePosterior:
+class TablePosterior(Posterior):
     index: Index
     num_actions: int
     bins: int
+    posteriors: int
+    summed: int  # over how many agents each z is a sum
 
     @classmethod
-    def of(cls, world: World, bins: int) -> "TablePosterior":
+    def of(
+        cls, world: World, encoding: Encoding, settings: Settings, together: bool
+    ) -> "TablePosterior":
         everything = tuple(range(world.observation_size))
-        index = index_columns(world, everything, "the table posterior")
-        if index.size * world.num_actions * bins > MOST_ENTRIES:
+        index = index_columns(world, everything, "the table posterior", "--posterior network")
+        if index.size * world.num_actions * settings.bins > MOST_ENTRIES:
             raise UserError(
                 f"a posterior table over {index.size} observations, {world.num_actions} actions and"
-                f" {bins} bins is too large; use fewer bins, or --method r_nov, which has none."
+                f" {settings.bins} bins is too large; use --posterior network, or fewer bins."
             )
-        return cls(index, world.num_actions, bins)
+        others = world.num_agents - 1
+        posteriors, summed = (1, others) if together else (others, 1)
+        return cls(index, world.num_actions, settings.bins, posteriors, summed)
 
-    def init(self, window: int, samples: int) -> Window:
-        return Window(jnp.full((window, samples), -1, jnp.int32), jnp.int32(0))
+    def init(self, settings: Settings, key: Array) -> Window:
+        """A window for each posterior  # (posteriors, …)."""
+        return Window(
+            jnp.full((self.posteriors, settings.window, settings.steps_per_update), -1, jnp.int32),
+            jnp.zeros(self.posteriors, jnp.int32),
+        )
+
+    def estimate(
+        self, kept: Window, rollout: Rollout, z: Accumulated, settings: Settings, micro_batch: int
+    ) -> tuple[Window, Array]:
+        def of_one(window: Window, z_label: Array) -> tuple[Window, Array]:
+            z_bins = intrinsic.z_bin(z_label, settings, self.summed)
+            return self.update(window, rollout.obs, rollout.action, z_bins, rollout.alive)
+
+        return jax.vmap(of_one)(kept, z.labelled)
 
     def update(
         self, window: Window, obs: Array, actions: Array, z_bins: Array, sampled: Array
