@@ -65,10 +65,24 @@ def test_edges_without_interpolation_are_samples(size: int) -> None:
 
 
 def test_edges_are_of_all_steps_and_environments_together() -> None:
-    novelty = np.arange(11.0).reshape(11, 1)[::-1]
+    novelty = np.arange(1.0, 12.0).reshape(11, 1)[::-1]
     for shape in ((11, 1), (1, 11)):
         edges = intrinsic.percentile_edges(jnp.asarray(novelty.reshape(shape)), 5, True)
-        assert_allclose(edges, [2, 4, 6, 8])
+        assert_allclose(edges, [3, 5, 7, 9])
+
+
+@pytest.mark.parametrize("interpolate", [False, True])
+def test_edges_leave_out_the_dead(interpolate: bool) -> None:
+    """They tell a novelty of 0, which nothing that lives ever does."""
+    rng = np.random.default_rng(0)
+    novelty = rng.uniform(1, 10, (20, 4))
+    dead = rng.random((20, 4)) < 0.4
+    edges = intrinsic.percentile_edges(jnp.asarray(np.where(dead, 0, novelty)), 5, interpolate)
+    of_living = intrinsic.percentile_edges(jnp.asarray(novelty[~dead]), 5, interpolate)
+    assert_allclose(edges, of_living, rtol=1e-6)
+    nobody = intrinsic.percentile_edges(jnp.zeros((20, 4)), 5, interpolate)
+    assert_array_equal(nobody, 0)
+    assert_array_equal(intrinsic.relabel(jnp.zeros(3), edges), 0)
 
 
 def test_labels_are_the_middles_of_the_bins() -> None:

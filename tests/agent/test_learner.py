@@ -136,7 +136,7 @@ class PlainTeam:
             "sum": np.broadcast_to(own.sum(axis=0), own.shape),
             "max": np.broadcast_to(own.max(axis=0), own.shape),
         }
-        return novelty[self.method.novelty], hindsight
+        return np.where(rollouts.alive, novelty[self.method.novelty], 0.0), hindsight
 
     def where_scored(self, numbers: Numbers, rollouts: Any) -> Numbers:
         """Without novelty of final observations, it is nothing where an episode ends."""
@@ -165,7 +165,7 @@ class PlainTeam:
         return u
 
     def new_edges(self, i: int, j: int, u: Numbers) -> list[float]:
-        ordered = sorted(u.reshape(-1).tolist())
+        ordered = sorted(x for x in u.reshape(-1).tolist() if x > 0)  # the dead tell nothing
         new = []
         for k in range(1, 5):
             position = k * (len(ordered) - 1) / 5
@@ -188,7 +188,9 @@ class PlainTeam:
         ended = (rollouts.terminated | rollouts.truncated)[i]
         me.edges[j] = edges = self.new_edges(i, j, message)
         require_clear(message, edges)
-        label = np.vectorize(lambda x: 0.1 + 0.2 * sum(edge < x - 1e-6 for edge in edges))(message)
+        label = np.vectorize(
+            lambda x: 0.1 + 0.2 * sum(edge < x - 1e-6 for edge in edges) if x > 0 else 0.0
+        )(message)
         z_label = plain.accumulate(
             self.where_scored(label, rollouts), ended, settings.novelty_gamma
         )

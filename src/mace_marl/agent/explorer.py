@@ -77,7 +77,8 @@ class Explorer:
                 exploration, rollout, heard, settings, micro_batch
             )
         exploration = exploration._replace(updates=exploration.updates + 1)
-        return exploration, Intrinsic(novelty, hindsight)
+        dead = ~rollout.alive
+        return exploration, Intrinsic(*(jnp.where(dead, 0.0, x) for x in (novelty, hindsight)))
 
     def exchange(
         self, exploration: Exploration, rollout: Rollout, settings: Settings
@@ -160,4 +161,4 @@ class Explorer:
             log_ratio = intrinsic.log_ratio(log_posterior, rollout.log_prob, settings.ratio_epsilon)
             weight = z if self.method.hindsight == "weighted" else jnp.ones_like(z)
             reward = intrinsic.hindsight_reward(weight, log_ratio)
-        return exploration, jnp.where(rollout.alive, reward, 0.0)
+        return exploration, reward

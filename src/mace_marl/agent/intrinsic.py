@@ -25,20 +25,33 @@ def accumulate(novelty: Array, ended: Array, gamma: Array | float) -> Array:
 
 
 def percentile_edges(novelty: Array, bins: int, interpolate: bool) -> Array:
-    """The 1/bins, 2/bins, … quantiles of all novelties of a rollout  # (bins − 1,)."""
-    ordered = jnp.sort(novelty.reshape(-1))
-    position = np.arange(1, bins) * (ordered.size - 1) / bins
-    below = np.floor(position).astype(int)
+    """The 1/bins, 2/bins, … quantiles of a rollout's novelties  # (bins − 1,).
+
+    A novelty of 0 is none: that is what the dead tell. They are left out.
+    """
+    there = novelty.reshape(-1) > 0
+    ordered = jnp.sort(jnp.where(there, novelty.reshape(-1), jnp.inf))
+    numerator = np.arange(1, bins) * (jnp.maximum(there.sum(), 1) - 1)  # of k (n − 1) / bins
+    below = _finite(ordered[numerator // bins])
     if not interpolate:
-        return ordered[below]
-    above = np.ceil(position).astype(int)
-    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
+        return below
+    above = _finite(ordered[-(-numerator // bins)])
+    return below + numerator % bins / bins * (above - below)
+
+
+def _finite(novelty: Array) -> Array:
+    """0 where there is none at all."""
+    return jnp.where(jnp.isinf(novelty), 0.0, novelty)
 
 
 def relabel(novelty: Array, edges: Array) -> Array:
-    """ũ: the middle of the bin a novelty falls in, e.g. 0.1, 0.3, … 0.9. On an edge: the lower."""
+    """ũ: the middle of the bin a novelty falls in, e.g. 0.1, 0.3, … 0.9. On an edge: the lower.
+
+    No novelty stays none.
+    """
     bins = len(edges) + 1
-    return (jnp.searchsorted(edges, novelty, side="left") + 0.5) / bins
+    middle = (jnp.searchsorted(edges, novelty, side="left") + 0.5) / bins
+    return jnp.where(novelty > 0, middle, 0.0)
 
 
 def z_bin(z: Array, settings: Settings, summed: int = 1) -> Array:
