@@ -10,14 +10,13 @@ from mace_marl.statistics import reached
 from mace_marl.tasks import get_task
 
 WANTED = 0.9
-SEEDS = {"minipass": (0, 1)}
+SEEDS = {"gridworld/minipass": (0, 1), "overcooked/mini": (0, 1)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SEEDS)
-def test_mace_solves_small_maps_and_ippo_does_not(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("task", SEEDS)
+def test_mace_solves_small_tasks_and_ippo_does_not(tmp_path: Path, task: str) -> None:
     """Within the task's budget; the seeds at the same time, on one core each."""
-    task = f"gridworld/{name}"
     for method in ("mace", "ippo"):
         processes = [
             start_mace(
@@ -25,11 +24,11 @@ def test_mace_solves_small_maps_and_ippo_does_not(tmp_path: Path, name: str) -> 
                 *("--devices", "1", "--until-success", str(WANTED)),
                 *("--run-dir", tmp_path / f"{method}{seed}"),
             )
-            for seed in SEEDS[name]
+            for seed in SEEDS[task]
         ]
         assert {process.wait() for process in processes} == {0}
     budget = get_task(task).budget
-    for seed in SEEDS[name]:
+    for seed in SEEDS[task]:
         mace, ippo = (rows(tmp_path / f"{method}{seed}") for method in ("mace", "ippo"))
         assert reached(mace, WANTED), f"seed {seed}"
         assert mace[-1]["env_steps"] <= budget

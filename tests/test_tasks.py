@@ -1,6 +1,5 @@
 """Every registered task keeps the contract of a world."""
 
-import jax
 import pytest
 
 import mace_marl
@@ -31,8 +30,7 @@ def test_every_method_can_be_had_on_every_task(task: str, preset: str) -> None:
     settings = task_settings(get_task(task), preset)
     world = mace_marl.make(task)
     for method in METHODS.values():
-        agent = Agent.of(world, method, settings)
-        jax.eval_shape(agent.init, settings, jax.random.key(0))
+        Agent.of(world, method, settings)  # or it would say why not
 
 
 def test_the_papers_overcooked() -> None:

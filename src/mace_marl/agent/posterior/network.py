@@ -158,5 +158,5 @@ def _samples(rollout: Rollout, z: Accumulated) -> Samples:
         action=flat(rollout.action),
         available=flat(rollout.available),
         counts=flat(rollout.alive),
-        z=z.raw.reshape(len(z.raw), -1).T,
+        z=z.raw.reshape(len(z.raw), rollout.action.size).T,
     )
