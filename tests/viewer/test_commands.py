@@ -53,6 +53,7 @@ def figure(capsys: pytest.CaptureFixture[str]) -> Figure:
         (["illustration"], "illustration.png"),
         (["map", "gridworld/minimulti"], "map_minimulti.png"),
         (["map", "gridworld/pass", "--out", "pass.pdf"], "pass.pdf"),
+        (["map", "overcooked/narrow"], "map_narrow.png"),
     ],
 )
 def test_figures_of_no_run(
@@ -65,9 +66,19 @@ def test_figures_of_no_run(
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_a_map_of_ones_own(figure: Figure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "drawing",
+    [
+        'horizon = 9\nstarts = [[0, 0]]\ngrid = """\n...**\n"""\n',
+        'horizon = 9\nkitchen = """\nXTPX\nX12X\nXDSX\n"""\n',
+    ],
+    ids=["map", "kitchen"],
+)
+def test_a_drawing_of_ones_own(
+    figure: Figure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawing: str
+) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("mine.toml").write_text('horizon = 9\nstarts = [[0, 0]]\ngrid = """\n...**\n"""\n')
+    Path("mine.toml").write_text(drawing)
     result = figure("map", "mine.toml")
     assert result.returncode == 0, result.stderr
     size(Path("map_mine.png"))
