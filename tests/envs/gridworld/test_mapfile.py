@@ -124,8 +124,9 @@ class TestGoodMaps:
         assert parse_map(text, FILE).starts == ((0, 0),)
 
     def test_a_start_may_be_on_a_switch_or_in_the_target(self):
-        for starts in ("[[0, 2], [2, 1]]", "[[0, 6], [2, 6]]"):
-            parse_map(changed("[[0, 0], [2, 1]]", starts), FILE)
+        for starts in (((0, 2), (2, 1)), ((0, 6), (2, 6))):
+            drawn = str([list(start) for start in starts])
+            assert parse_map(changed("[[0, 0], [2, 1]]", drawn), FILE).starts == starts
 
     def test_many_agents_do_not_take_long(self):
         """Seconds at most: the check for a way to the target must not try all combinations."""
@@ -285,7 +286,8 @@ class TestBrokenMaps:
 
     def test_the_last_agent_gets_in_once_there_is_a_switch_inside(self):
         """The repaired twin of the map above, so that the refusal is about the switch alone."""
-        parse_map(Drawing(("a..1.B",), {"a": (1,), "b": (1,)}, ((0, 0), (0, 1))).toml(), FILE)
+        drawing = Drawing(("a..1.B",), {"a": (1,), "b": (1,)}, ((0, 0), (0, 1)))
+        assert_matches(parse_map(drawing.toml(), FILE), drawing.layout())
 
 
 class TestFiles:
@@ -303,7 +305,7 @@ class TestFiles:
 
     def test_file_as_directory(self, tmp_path: Path):
         (tmp_path / "map.toml").write_text(VALID)
-        self.broken(tmp_path / "map.toml" / "inner.toml")
+        assert "Not a directory" in self.broken(tmp_path / "map.toml" / "inner.toml")
 
     @pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\x00\xff", b"\xff\xfe", b"n = '\xe9'"])
     def test_binary_file(self, tmp_path: Path, content: bytes):
