@@ -6,6 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from mace_marl.cli import main
+
 SMALL = [
     *("--num-envs", "4", "--rollout-length", "20", "--hidden-size", "8"),
     *("--epochs", "2", "--minibatches", "2", "--window", "3"),
@@ -22,6 +26,17 @@ def mace(*arguments: str | Path, timeout: float = 300) -> subprocess.CompletedPr
         timeout=timeout,
         check=False,
     )
+
+
+def mace_here(
+    capsys: pytest.CaptureFixture[str], *arguments: str | Path
+) -> subprocess.CompletedProcess[str]:
+    """The command, within this process: much quicker, for here Python and JAX run already."""
+    command = [*map(str, arguments)]
+    capsys.readouterr()  # what was printed before is not the command's
+    with pytest.raises(SystemExit) as stop:
+        main(command)
+    return subprocess.CompletedProcess(command, int(stop.value.code or 0), *capsys.readouterr())
 
 
 def start_mace(*arguments: str | Path) -> subprocess.Popen[bytes]:

@@ -1,6 +1,30 @@
 """What all tests share. `plain` and `samples`, beside this file, become importable through it."""
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.load_profile("repeatable")
+
+# What was compiled once is not compiled again, in any process of the tests. JAX reads this when it
+# is imported, so it is not imported above.
+CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jax"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+
+
+@pytest.fixture(scope="module")
+def hasty_compiler() -> Iterator[None]:
+    """Programs are compiled in less time, as they run only a few times.
+
+    For tests of what surrounds a program; those of its numbers take it as users get it.
+    """
+    import jax
+
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)

@@ -6,12 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import SMALL, mace, rows, train_small
+from commands import SMALL, mace, mace_here, rows, train_small
 from PIL import Image
 
 import mace_marl
 from mace_marl.methods import METHODS
 from mace_marl.tasks import TASKS
+
+pytestmark = pytest.mark.usefixtures("hasty_compiler")
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +26,13 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("command", "names"), [("tasks", TASKS), ("methods", METHODS)])
-def test_lists_have_a_sentence_each(command: str, names: dict[str, object]) -> None:
-    lines = mace(command).stdout.splitlines()
+def test_lists_have_a_sentence_each(
+    capsys: pytest.CaptureFixture[str], command: str, names: dict[str, object]
+) -> None:
+    lines = mace_here(capsys, command).stdout.splitlines()
     assert [line.split()[0] for line in lines] == list(names)
     assert all(len(line.split()) > 4 and line.endswith(".") for line in lines)
-    assert list(json.loads(mace(command, "--json").stdout)) == list(names)
+    assert list(json.loads(mace_here(capsys, command, "--json").stdout)) == list(names)
 
 
 @pytest.mark.parametrize(

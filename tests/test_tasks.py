@@ -9,6 +9,8 @@ from mace_marl.methods import METHODS
 from mace_marl.settings import PRESETS
 from mace_marl.tasks import TASKS, get_task, task_settings
 
+pytestmark = pytest.mark.usefixtures("hasty_compiler")
+
 
 @pytest.mark.parametrize("task", TASKS)
 def test_contract(task: str) -> None:

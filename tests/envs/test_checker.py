@@ -1,49 +1,17 @@
-"""The checker of worlds: good worlds pass, and every way of breaking the contract is named."""
+"""The checker of worlds: good worlds pass; what is wrong with sizes and fields is named."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
+from corridor import Corridor, Places, assert_breach
 from jax import Array
 
-from mace_marl.envs import ContractError, Feature, Step, World, check
+from mace_marl.envs import Step, World, check
 from mace_marl.envs.gridworld import GridWorld, parse_map
 
-
-class Places(NamedTuple):
-    position: Array  # (num_agents,) int32
-    time: Array  # () int32
-
-
-class Corridor(World):
-    """Two agents on six cells in a row: left, right, or stay. Both at the right end succeed."""
-
-    num_agents = 2
-    num_actions = 3
-    observation_size = 2
-    horizon = 6
-    features = (Feature(6, 0.2), None)
-    place = (0,)
-
-    def reset(self, key: Array) -> tuple[Any, Step]:
-        return self.tell(Places(jnp.array([0, 3]), jnp.int32(0)), jnp.bool_(False))
-
-    def step(self, key: Array, state: Any, actions: Array) -> tuple[Any, Step]:
-        position = jnp.clip(state.position + jnp.array([-1, 1, 0])[actions], 0, 5)
-        return self.tell(Places(position, state.time + 1), (position == 5).all())
-
-    def tell(self, state: Places, success: Array) -> tuple[Places, Step]:
-        share = state.time / self.horizon
-        return state, Step(
-            obs=jnp.stack([state.position * 0.2, jnp.full(2, share)], axis=1).astype(jnp.float32),
-            reward=jnp.where(success, jnp.ones(2), 0.0),
-            terminated=success,
-            truncated=~success & (state.time >= self.horizon),
-            available=jnp.ones((2, 3), bool),
-            alive=jnp.ones(2, bool),
-        )
+pytestmark = pytest.mark.usefixtures("hasty_compiler")
 
 
 class TestGoodWorlds:
@@ -182,15 +150,6 @@ def test_what_a_world_says_about_itself(world: World, sentence: str):
     assert_breach(world, sentence)
 
 
-def assert_breach(world: World, sentence: str, **options: int) -> None:
-    """The checker complains in one sentence that contains `sentence`."""
-    with pytest.raises(ContractError) as caught:
-        check(world, **options)
-    message = str(caught.value)
-    assert sentence in message
-    assert message.endswith(".") and len(message.splitlines()) == 1
-
-
 class StepWith(Corridor):
     """A corridor that replaces something in every step."""
 
@@ -308,117 +267,3 @@ class TestFieldsOfAStep:
                 return state, tuple(step) if method == "step" else step
 
         assert_breach(Bare(), f"{method}{' 1' * (method == 'step')} must return a Step")
-
-
-class TestEpisodes:
-    @pytest.mark.parametrize("extra", [1, 10_000])
-    def test_longer_than_the_horizon(self, extra: int):
-        """Never ending, and ending one step too late."""
-
-        class Long(Corridor):
-            def tell(self, state: Places, success: Array) -> tuple[Places, Step]:
-                state, step = super().tell(state, jnp.bool_(False))
-                return state, step._replace(truncated=state.time >= self.horizon + extra)
-
-        assert_breach(Long(), "an episode must end at the horizon (6 steps) at the latest")
-        assert_breach(Long(), "no episode ended within the horizon", episodes=0)
-
-    @pytest.mark.parametrize(
-        "change",
-        [
-            lambda places: places._replace(position=places.position.astype(jnp.float32)),
-            lambda places: places._replace(position=jnp.concatenate([places.position] * 2)),
-            lambda places: places._replace(time=places.time[None]),
-            lambda places: (places.position, places.time),
-            lambda places: (places, jnp.int32(0)),
-        ],
-        ids=["dtype", "length", "rank", "class", "structure"],
-    )
-    def test_state_that_changes_its_shapes(self, change: Any):
-        class Shifting(Corridor):
-            def step(self, key: Array, state: Any, actions: Array) -> tuple[Any, Step]:
-                places, step = super().step(key, state, actions)
-                return change(places), step
-
-        assert_breach(Shifting(), "step must keep the state's shapes")
-
-
-def changing_number() -> Array:
-    """Another number whenever the compiled program runs."""
-    calls = iter(range(1, 10_000))
-    shape = jax.ShapeDtypeStruct((), np.float32)
-    return jax.pure_callback(lambda: np.float32(next(calls)), shape, vmap_method="sequential")
-
-
-class TestPurity:
-    def test_step_that_depends_on_what_happens_outside(self):
-        class Moody(Corridor):
-            def step(self, key: Array, state: Any, actions: Array) -> tuple[Any, Step]:
-                state, step = super().step(key, state, actions)
-                return state, step._replace(reward=step.reward + changing_number())
-
-        assert_breach(Moody(), "step must be pure")
-
-    def test_step_that_counts_its_calls(self):
-        """The usual slip: something kept in `self`. A compiled step would freeze it silently."""
-
-        class Counting(Corridor):
-            calls = 0
-
-            def step(self, key: Array, state: Any, actions: Array) -> tuple[Any, Step]:
-                self.calls += 1
-                state, step = super().step(key, state, actions)
-                return state, step._replace(reward=step.reward + self.calls)
-
-        assert_breach(Counting(), "step must be pure")
-
-    def test_state_that_depends_on_what_happens_outside(self):
-        class Drifting(Corridor):
-            def step(self, key: Array, state: Any, actions: Array) -> tuple[Any, Step]:
-                places, step = super().step(key, state, actions)
-                return places._replace(time=places.time + changing_number().astype(int)), step
-
-        assert_breach(Drifting(), "step must be pure")
-
-    def test_reset_that_counts_its_calls(self):
-        class Counting(Corridor):
-            calls = 0
-
-            def reset(self, key: Array) -> tuple[Any, Step]:
-                self.calls += 1
-                state, step = super().reset(key)
-                return state, step._replace(obs=step.obs.at[:, 1].set(self.calls))
-
-        assert_breach(Counting(), "reset must be pure")
-
-    def test_random_worlds_are_pure(self):
-        """Chance that comes from the key is no impurity."""
-
-        class Random(Corridor):
-            def step(self, key: Array, state: Any, actions: Array) -> tuple[Any, Step]:
-                state, step = super().step(key, state, actions)
-                return state, step._replace(reward=jax.random.normal(key, (2,)))
-
-        check(Random())
-
-
-class TestTracing:
-    def test_step_with_an_if_on_values(self):
-        """A world that cannot be jitted is told so in the contract's words."""
-
-        class Branching(Corridor):
-            def step(self, key: Array, state: Any, actions: Array) -> tuple[Any, Step]:
-                if state.time > 3:
-                    return super().step(key, state, actions * 0)
-                return super().step(key, state, actions)
-
-        assert_breach(Branching(), "step cannot be jitted")
-
-    def test_reset_with_numpy(self):
-        class Eager(Corridor):
-            def reset(self, key: Array) -> tuple[Any, Step]:
-                state, step = super().reset(key)
-                position = np.sort(np.asarray(jax.random.permutation(key, state.position)))
-                return Places(jnp.asarray(position), state.time), step
-
-        assert_breach(Eager(), "reset cannot be jitted")

@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import STEPS_PER_UPDATE, mace, rows, start_mace
+from commands import STEPS_PER_UPDATE, assert_one_sentence, mace, mace_here, rows, start_mace
 from made_up import finish, make_study, rising, write_results
 from matplotlib.image import imread
-
-from mace_marl.cli import main
 
 UPDATES = 200
 STUDY = f"""
@@ -105,24 +103,16 @@ def made_up_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def called(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    """Status, output and errors of the command, in this process: it is quicker."""
-    with pytest.raises(SystemExit) as stop:
-        main([*map(str, arguments)])
-    output, errors = capsys.readouterr()
-    return int(stop.value.code or 0), output, errors
-
-
 def test_plot_and_report_write_into_the_folder(
     made_up_results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status, output, _ = called(capsys, "plot", made_up_results)
-    assert status == 0
-    for line in output.splitlines():
+    result = mace_here(capsys, "plot", made_up_results)
+    assert result.returncode == 0
+    for line in result.stdout.splitlines():
         assert imread(line).shape[0] > 300
-    status, output, _ = called(capsys, "report", made_up_results)
-    assert status == 0
-    markdown, table = map(Path, output.splitlines())
+    result = mace_here(capsys, "report", made_up_results)
+    assert result.returncode == 0
+    markdown, table = map(Path, result.stdout.splitlines())
     assert markdown.parent == made_up_results
     assert "4 of 6 runs are finished" in markdown.read_text()
     assert len(table.read_text().splitlines()) == 1 + 2
@@ -133,10 +123,10 @@ def test_other_places_must_exist(
 ) -> None:
     for command in ("plot", "report"):
         nowhere = tmp_path / "nowhere"
-        status, _, errors = called(capsys, command, made_up_results, "--out", nowhere)
-        assert status == 2
-        assert f"{nowhere} is not a directory" in errors
-    assert called(capsys, "report", made_up_results, "--out", tmp_path)[0] == 0
+        result = mace_here(capsys, command, made_up_results, "--out", nowhere)
+        assert result.returncode == 2
+        assert f"{nowhere} is not a directory" in result.stderr
+    assert mace_here(capsys, "report", made_up_results, "--out", tmp_path).returncode == 0
     assert (tmp_path / "report.md").exists()
 
 
@@ -160,12 +150,7 @@ def test_one_sentence(
     mentions: list[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    status, output, errors = called(capsys, *arguments)
-    assert (status, output) == (2, "")
-    assert errors.startswith("mace: ")
-    assert errors.count("\n") == 1
-    for mention in mentions:
-        assert mention in errors
+    assert_one_sentence(mace_here(capsys, *arguments), *mentions)
     assert list(tmp_path.iterdir()) == [], "nothing was written"
 
 

@@ -17,6 +17,7 @@ from mace_marl.experiments.study_file import (
 
 PASS, SECRET, MULTI = (f"gridworld/{name}" for name in ("pass", "secretroom", "multiroom"))
 GRIDWORLDS = {PASS: 5, SECRET: 8, MULTI: 8}
+KITCHENS = {f"overcooked/{name}": 8 for name in ("base", "narrow", "large")}
 PAPER = {  # what is compared, and on what with how many seeds
     "main": (["mace", "r_loc", "r_nov", "r_hin"], GRIDWORLDS),
     "ablation": (["mace", "mace_mi", "mace_z"], GRIDWORLDS),
@@ -25,6 +26,7 @@ PAPER = {  # what is compared, and on what with how many seeds
     "lambda": (["λ = 0.1", "λ = 0.01", "λ = 0.001"], GRIDWORLDS),
     "baselines": (["mace", "ippo", "mappo"], GRIDWORLDS),
     "scalability": (["mace", "mace_s", "r_hin", "r_hin_s"], {MULTI: 8}),
+    "overcooked": (["mace", "r_loc", "r_nov", "r_hin"], KITCHENS),
 }
 
 GOOD = """
@@ -63,7 +65,9 @@ def test_quick_forms_are_short(name: str) -> None:
     usual width, 16,000 of three, and 10 seconds to start each run."""
     study = parse_study(shipped_text(name), name, quick=True)
     assert study.labels == PAPER[name][0]
-    assert all(task.startswith("gridworld/mini") for task in study.tasks)
+    kinds = {task.split("/")[0] for task in PAPER[name][1]}
+    assert {task.split("/")[0] for task in study.tasks} == kinds
+    assert all(task.split("/")[1].startswith("mini") for task in study.tasks)
     assert study.overrides["hidden_size"] == 32
     speed = {"gridworld/minimulti": 16_000}
     seconds = [(run.steps or 10**9) / speed.get(run.task, 24_000) + 10 for run in study.runs()]

@@ -8,13 +8,15 @@ from typing import Any
 
 import jax.numpy as jnp
 import pytest
-from commands import SMALL, assert_one_sentence, mace
+from commands import SMALL, assert_one_sentence, mace, mace_here
 from jax import Array
 
 import mace_marl
 from mace_marl import UserError
 from mace_marl.envs import Step, World
 from mace_marl.runs.metrics import Diverged
+
+pytestmark = pytest.mark.usefixtures("hasty_compiler")
 
 SMALL_SETTINGS: dict[str, Any] = {
     "num_envs": 4,
@@ -126,18 +128,24 @@ def test_a_directory_in_use_is_refused_and_left_untouched(tmp_path: Path) -> Non
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
 def test_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], mentions: list[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    mentions: list[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert_one_sentence(mace(*arguments), *mentions)
+    assert_one_sentence(mace_here(capsys, *arguments), *mentions)
     assert list(tmp_path.iterdir()) == [], "nothing was written"
 
 
 @pytest.mark.parametrize(
     "arguments", [["train"], ["train", "gridworld/pass", "--gama", "0.9"], ["fly"], []]
 )
-def test_unknown_words_on_the_command_line(arguments: list[str]) -> None:
-    result = mace(*arguments)
+def test_unknown_words_on_the_command_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    result = mace_here(capsys, *arguments)
     assert result.returncode == 2
     assert "Traceback" not in result.stderr
 
@@ -151,7 +159,9 @@ def test_evaluate_before_the_first_checkpoint(tmp_path: Path) -> None:
         mace_marl.load(tmp_path / "run").evaluate()
 
 
-def test_broken_map_names_file_row_and_problem(tmp_path: Path) -> None:
+def test_broken_map_names_file_row_and_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(
         textwrap.dedent(
@@ -165,7 +175,7 @@ def test_broken_map_names_file_row_and_problem(tmp_path: Path) -> None:
             '''
         )
     )
-    result = mace("train", path, "--run-dir", tmp_path / "run")
+    result = mace_here(capsys, "train", path, "--run-dir", tmp_path / "run")
     assert_one_sentence(result, str(path), "grid row 1", "unknown character '?'")
     assert not (tmp_path / "run").exists()
 

@@ -13,6 +13,8 @@ from mace_marl.runs import places
 from mace_marl.runs.places import Places, read_places, updates_per_block
 from mace_marl.runs.run import Run
 
+pytestmark = pytest.mark.usefixtures("hasty_compiler")
+
 SMALL: dict[str, Any] = {
     "num_envs": 4,
     "rollout_length": 20,

@@ -10,7 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands import STEPS_PER_UPDATE, assert_one_sentence, mace, rows, start_mace, train_small
+from commands import (
+    STEPS_PER_UPDATE,
+    assert_one_sentence,
+    mace,
+    mace_here,
+    rows,
+    start_mace,
+    train_small,
+)
 
 import mace_marl
 
@@ -192,7 +200,9 @@ def test_learned_novelty_and_posterior_go_on_too(tmp_path: Path) -> None:
         assert (ours.arrays[name] == x).all(), name
 
 
-def test_other_configuration_is_refused(tmp_path: Path, reference: Path) -> None:
+def test_other_configuration_is_refused(
+    tmp_path: Path, reference: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run_dir = unfinished_copy(reference, tmp_path / "run")
     config = json.loads((run_dir / "config.json").read_text())
     config["settings"]["gamma"] = 0.9
@@ -200,7 +210,7 @@ def test_other_configuration_is_refused(tmp_path: Path, reference: Path) -> None
     (run_dir / "config.json").write_text(json.dumps(config))
     before = snapshot(run_dir)
     for command in ("resume", "evaluate", "watch"):
-        result = mace(command, run_dir)
+        result = mace_here(capsys, command, run_dir)
         assert_one_sentence(
             result, "settings.gamma (0.9 here, 0.99 there)", "seed (7 here, 0 there)"
         )
@@ -216,23 +226,27 @@ def test_broken_configuration_is_one_sentence(tmp_path: Path, text: str) -> None
         mace_marl.load(tmp_path)
 
 
-def test_finished_run_stays_as_it_is(tmp_path: Path, reference: Path) -> None:
+def test_finished_run_stays_as_it_is(
+    tmp_path: Path, reference: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run_dir = tmp_path / "run"
     shutil.copytree(reference, run_dir)
     before = snapshot(run_dir)
-    result = mace("resume", run_dir)
+    result = mace_here(capsys, "resume", run_dir)
     assert result.returncode == 0
     assert "is finished" in result.stderr
     assert snapshot(run_dir) == before
 
 
-def test_two_processes_do_not_train_in_one_directory(tmp_path: Path, reference: Path) -> None:
+def test_two_processes_do_not_train_in_one_directory(
+    tmp_path: Path, reference: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from mace_marl.runs.files import locked
 
     run_dir = unfinished_copy(reference, tmp_path / "run")
     with locked(run_dir / ".lock") as free:
         assert free
-        assert_one_sentence(mace("resume", run_dir), "another process")
+        assert_one_sentence(mace_here(capsys, "resume", run_dir), "another process")
 
 
 def test_only_the_last_few_checkpoints_are_kept(reference: Path) -> None:

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import assert_one_sentence
+from commands import assert_one_sentence, mace_here
 from pictures import size
 from samples import Sheet
 
 import mace_marl
-from mace_marl.cli import main
 from mace_marl.runs.places import Places
 from mace_marl.viewer.ground import ground_of
 from mace_marl.viewer.overview import snapshots
+
+pytestmark = pytest.mark.usefixtures("hasty_compiler")
 
 UPDATES = 4
 SMALL: dict[str, Any] = {"num_envs": 4, "rollout_length": 20, "hidden_size": 8, "epochs": 1}
@@ -38,13 +39,7 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def figure(capsys: pytest.CaptureFixture[str]) -> Figure:
     """`mace figure …`: its status and what it printed."""
 
-    def run(*arguments: str | Path) -> CompletedProcess[str]:
-        command = ["figure", *map(str, arguments)]
-        with pytest.raises(SystemExit) as stop:
-            main(command)
-        return CompletedProcess(command, int(stop.value.code or 0), *capsys.readouterr())
-
-    return run
+    return lambda *arguments: mace_here(capsys, "figure", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +48,7 @@ def figure(capsys: pytest.CaptureFixture[str]) -> Figure:
         (["illustration"], "illustration.png"),
         (["map", "gridworld/minimulti"], "map_minimulti.png"),
         (["map", "gridworld/pass", "--out", "pass.pdf"], "pass.pdf"),
+        (["map", "overcooked/narrow"], "map_narrow.png"),
     ],
 )
 def test_figures_of_no_run(
@@ -65,9 +61,19 @@ def test_figures_of_no_run(
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_a_map_of_ones_own(figure: Figure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "drawing",
+    [
+        'horizon = 9\nstarts = [[0, 0]]\ngrid = """\n...**\n"""\n',
+        'horizon = 9\nkitchen = """\nXTPX\nX12X\nXDSX\n"""\n',
+    ],
+    ids=["map", "kitchen"],
+)
+def test_a_drawing_of_ones_own(
+    figure: Figure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawing: str
+) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("mine.toml").write_text('horizon = 9\nstarts = [[0, 0]]\ngrid = """\n...**\n"""\n')
+    Path("mine.toml").write_text(drawing)
     result = figure("map", "mine.toml")
     assert result.returncode == 0, result.stderr
     size(Path("map_mine.png"))

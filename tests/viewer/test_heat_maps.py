@@ -7,7 +7,8 @@ import pytest
 from matplotlib.figure import Figure
 from pictures import remarks, size
 
-from mace_marl.viewer.ground import Ground, outlines
+from mace_marl.envs.overcooked import Overcooked, parse_kitchen
+from mace_marl.viewer.ground import Ground, ground_of, outlines
 from mace_marl.viewer.heat_maps import Snapshot, reward_maps, visit_maps
 
 SHAPE = (4, 6)
@@ -76,6 +77,19 @@ def test_the_map_is_drawn_over_the_rewards(tmp_path: Path, drawn: list[Figure]) 
         (cross,) = panel.lines
         np.testing.assert_array_equal(cross.get_xydata(), [[1, 3]])
         assert len(panel.collections) == 1
+
+
+def test_a_kitchen_is_drawn_with_what_stands_in_it(tmp_path: Path, drawn: list[Figure]) -> None:
+    text = 'horizon = 9\nkitchen = """\nXTPOX\nX1 2X\nXDSPX\n"""\n'
+    ground = ground_of(Overcooked(parse_kitchen(text, "mine.toml")))
+    visits = np.zeros((2, 15))
+    visits[:, 6:9] = 3
+    visit_maps([Snapshot(visits, 0, 1)], ground, "kitchen", tmp_path / "visits.png")
+    stands = {("T", (1, 0)), ("P", (2, 0)), ("O", (3, 0)), ("D", (1, 2)), ("S", (2, 2))}
+    stands |= {("P", (3, 2))}
+    for panel in drawn[0].axes[:2]:
+        assert {(note.get_text(), note.get_position()) for note in panel.texts} == stands
+    assert "dark: counter" in drawn[0].get_supxlabel()
 
 
 def test_a_constant_reward_can_be_drawn(tmp_path: Path, drawn: list[Figure]) -> None:

@@ -97,15 +97,21 @@ def _check_step(world: World, step: Step, where: str) -> None:
     _require(
         np.asarray(step.available).any(axis=1).all(), f"{where}: an agent has no available action"
     )
-    for column, feature in enumerate(world.features):
-        if feature is None:
-            continue
-        level = obs[:, column] / feature.step
-        _require(
-            np.allclose(level, np.round(level), atol=1e-3)
-            and (np.round(level) >= 0).all()
-            and (np.round(level) < feature.levels).all(),
-            f"{where}: number {column} of an observation is none of the values declared for it",
+    _check_features(world, obs, where)
+
+
+def _check_features(world: World, obs: np.ndarray, where: str) -> None:
+    """`obs`  # (num_agents, observation_size)"""
+    declared = [(column, feature) for column, feature in enumerate(world.features) if feature]
+    if not declared:
+        return
+    columns = np.array([column for column, _ in declared])
+    level = obs[:, columns] / [feature.step for _, feature in declared]
+    whole = np.round(level)
+    known = (whole >= 0) & (whole < [feature.levels for _, feature in declared])
+    for column in columns[~(known & np.isclose(level, whole, atol=1e-3)).all(axis=0)]:
+        raise ContractError(
+            f"{where}: number {column} of an observation is none of the values declared for it."
         )
 
 
@@ -113,11 +119,12 @@ def _check_auto_reset(world: World, key: jax.Array) -> None:
     """Over many worlds at once: the final observation is kept, and the next episode begins."""
     envs = 4
     reset_keys, play_key = jax.random.split(key, envs), jax.random.fold_in(key, 1)
-    states, ahead = jax.vmap(world.reset)(reset_keys)
+    states, ahead = jax.jit(jax.vmap(world.reset))(reset_keys)
+    choose = jax.jit(jax.vmap(_random_actions))
     step = jax.jit(jax.vmap(lambda key, state, actions: auto_reset(world, key, state, actions)))
     for time in range(world.horizon):
         keys = jax.random.split(jax.random.fold_in(play_key, time), (2, envs))
-        actions = jax.vmap(_random_actions)(keys[0], ahead)
+        actions = choose(keys[0], ahead)
         states, now, ahead = step(keys[1], states, actions)
         ended = np.asarray(now.terminated | now.truncated)
         _require(not np.any(ahead.terminated | ahead.truncated), "a new episode begins ended")
@@ -128,6 +135,7 @@ def _check_auto_reset(world: World, key: jax.Array) -> None:
     raise ContractError("no episode ended within the horizon in vmapped play.")
 
 
+@jax.jit
 def _random_actions(key: jax.Array, step: Step) -> jax.Array:
     return jax.random.categorical(key, jnp.where(step.available, 0.0, -1e9))
 

@@ -29,10 +29,11 @@ class Illustration:
 
 @dataclass(frozen=True)
 class MapOf:
-    """A task's map: doors, switches, starts and target. Another kind of world shows its picture."""
+    """A task's map, or its kitchen with what each cook sees. Other worlds show their picture."""
 
     task: Positional[str]
-    """A name from `mace tasks`, a path to a map (….toml), or a world in Python (module:name)."""
+    """A name from `mace tasks`, a path to a map or kitchen (….toml), or a world in Python
+    (module:name)."""
     out: Path | None = None
     """The file to write: .png, .pdf or .svg; unset for map_….png in this directory."""
 
@@ -41,11 +42,15 @@ class MapOf:
         path = _writable(self.out or Path(f"map_{name}.png"))
         import mace_marl
         from mace_marl.envs.gridworld import GridWorld
+        from mace_marl.envs.overcooked import Overcooked
         from mace_marl.viewer.floor_plan import floor_plan, own_picture
+        from mace_marl.viewer.kitchen_plan import kitchen_plan
 
         world = mace_marl.make(self.task)
         if isinstance(world, GridWorld):
             floor_plan(world.map, world.map.name, path)
+        elif isinstance(world, Overcooked):
+            kitchen_plan(world.kitchen, world.kitchen.name, path)
         else:
             own_picture(world, path)
         return path

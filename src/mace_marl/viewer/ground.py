@@ -1,6 +1,6 @@
 """The map under and over a heat map: grey ground below its colours, walls and doors above them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,10 +12,13 @@ from matplotlib.patheffects import withStroke
 from mace_marl.envs.api import World
 from mace_marl.envs.gridworld import GridWorld
 from mace_marl.envs.overcooked import Overcooked
+from mace_marl.envs.overcooked.items import DISPENSED, POT, SERVING
 from mace_marl.errors import UserError
 
 WALL_COLOUR, UNVISITED_COLOUR = "#2b303b", "#e4e5e9"
 DOOR_COLOUR, SWITCH_COLOUR = "#a3243b", "#e3001b"
+STATIONS = (*DISPENSED, POT, SERVING)
+LETTER_STYLE = {"ha": "center", "va": "center_baseline", "color": "white", "fontsize": 7}
 
 
 @dataclass(frozen=True)
@@ -26,12 +29,14 @@ class Ground:
     walls: np.ndarray | None = None  # (height, width) bool
     doors: np.ndarray | None = None  # (height, width) int: the number of the cell's door, or 0
     switches: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # (row, column) by name
+    wall_name: str = "wall"
+    letters: Sequence[tuple[str, tuple[int, int]]] = ()  # written on walls, each with its place
 
     @property
     def key(self) -> list[str]:
         """What its marks mean."""
         key = ["light grey: no visits"]
-        key += ["dark: wall"] if self.walls is not None and self.walls.any() else []
+        key += [f"dark: {self.wall_name}"] if self.walls is not None and self.walls.any() else []
         key += ["outlined: door"] if self.doors is not None and self.doors.any() else []
         key += ["cross: switch"] if self.switches else []
         return key
@@ -44,9 +49,10 @@ def ground_of(world: World) -> Ground:
         height, width = map.walls.shape
         return Ground((height, width), map.walls, map.doors, map.switches)
     if isinstance(world, Overcooked):
-        counters = ~world.kitchen.floor
-        height, width = counters.shape
-        return Ground((height, width), counters)
+        kitchen = world.kitchen
+        height, width = kitchen.cells.shape
+        letters = [(cell, place) for cell in STATIONS for place in kitchen.places(cell)]
+        return Ground((height, width), ~kitchen.floor, wall_name="counter", letters=letters)
     levels = [
         feature.levels for column in world.place if (feature := world.features[column]) is not None
     ]
@@ -73,6 +79,8 @@ def draw_ground(panel: Axes, ground: Ground) -> None:
     halo = [withStroke(linewidth=4, foreground="white")]
     for row, column in ground.switches.values():
         panel.plot(column, row, "x", color=SWITCH_COLOUR, ms=7, mew=2, path_effects=halo, zorder=4)
+    for letter, (row, column) in ground.letters:
+        panel.text(column, row, letter, **LETTER_STYLE)
 
 
 def outlines(doors: np.ndarray) -> list[list[tuple[float, float]]]:

@@ -156,5 +156,5 @@ def _draw_means(
 
 def _style_bar(bar: Colorbar) -> None:
     bar.outline.set_visible(False)
-    bar.ax.tick_params(colors=SOFT_INK, labelsize=8, length=2)
+    bar.ax.tick_params(which="both", colors=SOFT_INK, labelsize=8, length=2)
     bar.ax.yaxis.get_offset_text().set(color=SOFT_INK, fontsize=8)

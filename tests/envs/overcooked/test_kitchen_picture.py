@@ -31,7 +31,7 @@ def world() -> Overcooked:
 
 @pytest.fixture(scope="module")
 def start(world: Overcooked) -> State:
-    return jax.tree.map(np.asarray, world.reset(jax.random.key(0))[0])
+    return jax.tree.map(np.asarray, jax.jit(world.reset)(jax.random.key(0))[0])
 
 
 def with_item(world: Overcooked, state: State, item: int) -> State:

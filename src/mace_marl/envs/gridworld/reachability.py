@@ -9,10 +9,14 @@ floor on all four sides, for there is no action for staying: elsewhere it can wa
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 
 import numpy as np
 
 MOST_STATES = 200_000  # beyond this many, a map gets the benefit of the doubt
+
+
+Areas = tuple[int, ...]  # of all agents, in rising order: which agent is where does not matter
 
 
 def target_is_reachable(
@@ -23,81 +27,97 @@ def target_is_reachable(
     opened_from: np.ndarray,  # (height, width, num_doors) bool
 ) -> bool:
     """Whether some play brings all agents onto target cells, however long it takes."""
-    areas = _areas(walls, doors)
-    bits = 1 << np.arange(opened_from.shape[-1])
-    opened = opened_from @ bits if len(bits) else np.zeros(walls.shape, int)  # doors, as a bit mask
-    in_target = {int(areas[cell]) for cell in zip(*np.nonzero(target), strict=True)}
-    held_from = {
-        area: {int(doors_held) for doors_held in np.unique(opened[areas == area])}
-        for area in range(areas.max() + 1)
-    }
-
-    @cache
-    def areas_reached(area: int, held: int) -> frozenset[int]:
-        """Where an agent of this area can walk while others hold the doors in `held` open."""
-        reached = set(zip(*np.nonzero(areas == area), strict=True))
-        frontier = list(reached)
-        while frontier:
-            row, column = frontier.pop()
-            open_doors = held | int(opened[row, column])
-            for cell in _neighbours(row, column, walls.shape):
-                closed = doors[cell] and not open_doors >> (int(doors[cell]) - 1) & 1
-                if cell not in reached and not walls[cell] and not closed:
-                    reached.add(cell)
-                    frontier.append(cell)
-        return frozenset(int(areas[cell]) for cell in reached)
-
-    @cache
-    def holdings(others: tuple[int, ...]) -> frozenset[int]:
-        """Every set of doors that agents in these areas can hold open together."""
-        together = {0}
-        for area in others:
-            together = {one | other for one in together for other in held_from[area]}
-        return frozenset(together)
-
-    @cache
-    def gate_moves(area: int) -> frozenset[tuple[int, int, int]]:
-        """Moves into a doorway that let go of a switch: (doors held before, door needed, area)."""
-        return frozenset(
-            (int(opened[row, column]), 1 << int(doors[cell]) - 1, int(areas[cell]))
-            for row, column in zip(*np.nonzero((areas == area) & (opened > 0)), strict=True)
-            for cell in _neighbours(row, column, walls.shape)
-            if doors[cell]
-        )
-
-    def successors(state: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        for area in set(state):
-            agent = state.index(area)
-            others = state[:agent] + state[agent + 1 :]
-            for held in holdings(others):
-                for reached in areas_reached(area, held):
-                    yield (*others, reached)
-        # Agents that hold doors for each other can also slip through in one and the same step. For
-        # that, no more of them are needed than there are doors: the rest may go before.
-        joint = {((), (), 0, 0)}  # areas of those who wait and of those who slip; held, needed
-        for area in state:
-            joint = {((*waiting, area), slipped, *bits) for waiting, slipped, *bits in joint} | {
-                (waiting, tuple(sorted((*slipped, reached))), held | holds, needed | door)
-                for waiting, slipped, held, needed in joint
-                if len(slipped) < opened_from.shape[-1]
-                for holds, door, reached in gate_moves(area)
-            }
-        for waiting, slipped, held, needed in joint:
-            if len(slipped) > 1 and any(not needed & ~(held | d) for d in holdings(waiting)):
-                yield (*waiting, *slipped)
-
-    first = tuple(sorted(int(areas[start]) for start in starts))
+    house = _House(walls, doors, opened_from)
+    in_target = set(house.areas[target].tolist())
+    first = tuple(sorted(int(house.areas[start]) for start in starts))
     seen, frontier = {first}, [first]
     while frontier and len(seen) < MOST_STATES:
         state = frontier.pop()
-        if all(area in in_target for area in state):
+        if in_target.issuperset(state):
             return True
-        for reached in successors(state):
+        for reached in chain(house.one_walks(state), house.several_slip(state)):
             successor = tuple(sorted(reached))
             if successor not in seen:
                 seen.add(successor)
                 frontier.append(successor)
     return bool(frontier)
+
+
+class _House:
+    """The areas of a map, and how agents get from one to another. Sets of doors are bit masks."""
+
+    def __init__(self, walls: np.ndarray, doors: np.ndarray, opened_from: np.ndarray) -> None:
+        self.walls, self.doors = walls, doors
+        self.num_doors = opened_from.shape[-1]
+        self.areas = _areas(walls, doors)  # (height, width) int
+        self.opened = (opened_from << np.arange(self.num_doors)).sum(axis=-1)  # (height, width) int
+        # The search asks for the same again and again.
+        self.reached_from = cache(self._reached_from)
+        self.held_together = cache(self._held_together)
+        self.doorways_from = cache(self._doorways_from)
+
+    def one_walks(self, state: Areas) -> Iterator[Areas]:
+        """One agent goes somewhere while the others, where they are, hold doors for it."""
+        for area in set(state):
+            agent = state.index(area)
+            others = state[:agent] + state[agent + 1 :]
+            for held in self.held_together(others):
+                for reached in self.reached_from(area, held):
+                    yield (*others, reached)
+
+    def several_slip(self, state: Areas) -> Iterator[Areas]:
+        """Agents that hold doors for each other go through them in one and the same step.
+
+        For that, no more of them are needed than there are doors: the rest may go before.
+        """
+        joint = {((), (), 0, 0)}  # areas of those who wait and of those who slip; held, needed
+        for area in state:
+            joint = {((*waiting, area), slipped, *bits) for waiting, slipped, *bits in joint} | {
+                (waiting, tuple(sorted((*slipped, reached))), held | holds, needed | door)
+                for waiting, slipped, held, needed in joint
+                if len(slipped) < self.num_doors
+                for holds, door, reached in self.doorways_from(area)
+            }
+        for waiting, slipped, held, needed in joint:
+            more = self.held_together(waiting) if len(slipped) > 1 else ()
+            if any(not needed & ~(held | others) for others in more):
+                yield (*waiting, *slipped)
+
+    def _reached_from(self, area: int, held: int) -> frozenset[int]:
+        """Where an agent of this area can walk while others hold the doors in `held` open."""
+        reached = set(self._cells(self.areas == area))
+        frontier = list(reached)
+        while frontier:
+            row, column = frontier.pop()
+            open_doors = held | int(self.opened[row, column])
+            for cell in _neighbours(row, column, self.walls.shape):
+                door = int(self.doors[cell])
+                closed = door and not open_doors >> (door - 1) & 1
+                if cell not in reached and not self.walls[cell] and not closed:
+                    reached.add(cell)
+                    frontier.append(cell)
+        return frozenset(int(self.areas[cell]) for cell in reached)
+
+    def _held_together(self, areas: Areas) -> frozenset[int]:
+        """Every set of doors that agents in these areas can hold open together."""
+        together = {0}
+        for area in areas:
+            held = set(self.opened[self.areas == area].tolist())
+            together = {one | other for one in together for other in held}
+        return frozenset(together)
+
+    def _doorways_from(self, area: int) -> frozenset[tuple[int, int, int]]:
+        """Moves into a doorway that let go of a switch: (doors held before, door needed, area)."""
+        return frozenset(
+            (int(self.opened[row, column]), 1 << int(self.doors[cell]) - 1, int(self.areas[cell]))
+            for row, column in self._cells((self.areas == area) & (self.opened > 0))
+            for cell in _neighbours(row, column, self.walls.shape)
+            if self.doors[cell]
+        )
+
+    @staticmethod
+    def _cells(where: np.ndarray) -> Iterator[tuple[int, int]]:
+        return ((int(row), int(column)) for row, column in np.argwhere(where))
 
 
 def _areas(walls: np.ndarray, doors: np.ndarray) -> np.ndarray:  # (height, width) int, walls −1

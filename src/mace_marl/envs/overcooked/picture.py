@@ -153,7 +153,7 @@ def text(kitchen: Kitchen, state: State) -> str:
     ):
         stage = _stage(kitchen, int(contents), int(cooked))
         cells[place] = POT + {"empty": "-", "filling": "+", "cooking": "~", "ready": "!"}[stage]
-        inside = f": {_inside(int(contents))}" if contents else ""
+        inside = f": {name_contents(int(contents))}" if contents else ""
         notes.append(f"pot in row {place[0]}, column {place[1]}: {stage}{inside}")
     for agent, (row, column) in enumerate(np.asarray(state.position)):
         cells[row, column] = f"{agent}{ARROWS[int(state.facing[agent])]}"
@@ -162,10 +162,11 @@ def text(kitchen: Kitchen, state: State) -> str:
 
 
 def _name(item: int) -> str:
-    return NAMES[item] if item < SOUP else f"soup ({_inside(item - SOUP)})"
+    return NAMES[item] if item < SOUP else f"soup ({name_contents(item - SOUP)})"
 
 
-def _inside(contents: int) -> str:
+def name_contents(contents: int) -> str:
+    """What is in a pot or a soup, in words."""
     counted = ((onions(contents), "onion"), (tomatoes(contents), "tomato"))
     return ", ".join(
         f"{number} {name}{'' if number == 1 else ('s' if name == 'onion' else 'es')}"
