@@ -81,10 +81,10 @@ def test_cells_that_differ_have_different_colours(
     kitchen = kitchen_of(task)
     kitchen_plan(kitchen, kitchen.name, tmp_path / "map.png")
     image = drawn[0].axes[0].images[0]
-    pixels = image.cmap(image.norm(np.asarray(image.get_array())))  # (height, width, 4)
+    pixels = np.asarray(image.cmap(image.norm(np.asarray(image.get_array()))))  # (height, width, 4)
     dispensers = str.maketrans("OTD", "___")
     kinds = {
-        (cell.translate(dispensers), to_hex(pixels[place]))
+        (cell.translate(dispensers), tuple(pixels[place].tolist()))
         for place, cell in np.ndenumerate(kitchen.cells)
     }
     assert len(kinds) == len(dict(kinds)) == len({colour for _, colour in kinds}) == 5
