@@ -84,7 +84,7 @@ def test_cells_that_differ_have_different_colours(
     pixels = np.asarray(image.cmap(image.norm(np.asarray(image.get_array()))))  # (height, width, 4)
     dispensers = str.maketrans("OTD", "___")
     kinds = {
-        (cell.translate(dispensers), to_hex(tuple(pixels[place])))
+        (cell.translate(dispensers), tuple(pixels[place].tolist()))
         for place, cell in np.ndenumerate(kitchen.cells)
     }
     assert len(kinds) == len(dict(kinds)) == len({colour for _, colour in kinds}) == 5

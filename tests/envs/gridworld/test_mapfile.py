@@ -73,10 +73,10 @@ class TestGoodMaps:
         """Seconds at most: the check for a way to the target must not try all combinations."""
         text = (MAPS / "pass.toml").read_text(encoding="utf-8")
         starts = [[row, column] for row in range(4) for column in range(4)]
-        begun = time.perf_counter()
+        begun = time.process_time()  # which a busy machine does not change
         map = parse_map(text.replace("[[4, 4], [3, 3]]", str(starts)), FILE)
         assert len(map.starts) == 16
-        assert time.perf_counter() - begun < 15
+        assert time.process_time() - begun < 15
 
     @settings(max_examples=150, deadline=None)
     @given(drawing=drawings(max_agents=3))

@@ -51,6 +51,8 @@ class _House:
         self.num_doors = opened_from.shape[-1]
         self.areas = _areas(walls, doors)  # (height, width) int
         self.opened = (opened_from << np.arange(self.num_doors)).sum(axis=-1)  # (height, width) int
+        numbers = range(self.areas.max() + 1)
+        self.held_from = [set(self.opened[self.areas == area].tolist()) for area in numbers]
         # The search asks for the same again and again.
         self.reached_from = cache(self._reached_from)
         self.held_together = cache(self._held_together)
@@ -102,8 +104,7 @@ class _House:
         """Every set of doors that agents in these areas can hold open together."""
         together = {0}
         for area in areas:
-            held = set(self.opened[self.areas == area].tolist())
-            together = {one | other for one in together for other in held}
+            together = {one | other for one in together for other in self.held_from[area]}
         return frozenset(together)
 
     def _doorways_from(self, area: int) -> frozenset[tuple[int, int, int]]:
