@@ -89,9 +89,11 @@ def test_metrics_hold_what_the_method_uses(tmp_path: Path, method: str) -> None:
         minibatches=2,
     )
     row = run.rows[-1]
-    assert (row["novelty_reward"] is None) == (method == "ippo")
-    assert (row["hindsight_reward"] is None) == (method in ("ippo", "r_loc", "r_nov", "max_u"))
-    assert row["floats_sent_per_agent_and_step"] == (0.0 if method in ("ippo", "r_loc") else 1.0)
+    plain = ("ippo", "mappo")
+    assert (row["novelty_reward"] is None) == (method in plain)
+    assert (row["hindsight_reward"] is None) == (method in (*plain, "r_loc", "r_nov", "max_u"))
+    sent = row["floats_sent_per_agent_and_step"]
+    assert sent > 6 if method == "mappo" else sent == float(method not in ("ippo", "r_loc"))
 
 
 def test_default_directory_says_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,7 +112,8 @@ class Run:
 
     def resume(self, progress: bool = True) -> "Run":
         """Train on from the newest checkpoint, or from the beginning if there is none."""
-        training.train(self.directory, self.config, self.trainer(), self.checkpoint(), progress)
+        fit_layout(self.config.layout)  # devices are set before a checkpoint starts JAX
+        training.train(self.directory, self.config, self.trainer, self.checkpoint(), progress)
         self.__dict__.pop("learners", None)
         return self
 
@@ -169,7 +170,7 @@ def start(
     run = Run(directory, config)
     trainer = run.trainer()
     _create(directory, config)
-    training.train(directory, config, trainer, None, progress)
+    training.train(directory, config, lambda: trainer, None, progress)
     return run
 
 

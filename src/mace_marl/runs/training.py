@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from mace_marl.viewer.progress import Progress, say
 def train(
     directory: Path,
     config: Config,
-    trainer: Trainer,
+    make_trainer: Callable[[], Trainer],
     checkpoint: Checkpoint | None,
     progress: bool,
 ) -> None:
@@ -37,7 +37,7 @@ def train(
         if checkpoint and checkpoint.progress["finished"]:
             say(f"{directory} is finished: {checkpoint.update} updates.")
             return
-        _Training(directory, config, trainer, checkpoint).run(progress)
+        _Training(directory, config, make_trainer(), checkpoint).run(progress)
 
 
 class _Training:

@@ -248,10 +248,9 @@ class TestTasks:
         path = tmp_path / "galley.toml"
         path.write_text(VALID)
         task = get_task(str(path))
-        assert (task.sentence, task.overrides) == (
-            "One counter, two cooks.",
-            {"rollout_length": 50},
-        )
+        assert task.sentence == "One counter, two cooks."
+        assert task.overrides["rollout_length"] == 50
+        assert (task.overrides["novelty"], task.overrides["posterior"]) == ("rnd", "network")
         world = make_world(task.name, task.map)
         assert (world.num_agents, world.num_actions, world.observation_size) == (2, 6, 38)
 
