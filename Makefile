@@ -16,7 +16,7 @@ demo: setup
 
 # Fast tests share the cores; those that train or kill processes have them to themselves, in turn.
 test: lint
-	$(BIN)/pytest -n 2 -m 'not slow'
+	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow'
 	$(BIN)/pytest -m slow
 
 lint: setup
