@@ -38,13 +38,10 @@ def train(task: str, run_dir: Path, devices: int, *more: str) -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize(
-    ("task", "devices"), [("gridworld/minipass", 8), ("gridworld/multiroom", 2)]
-)
-def test_devices_change_results_by_rounding_only(tmp_path: Path, task: str, devices: int) -> None:
-    """Two agents on eight devices and three agents on two, against one device."""
-    train(task, tmp_path / "one", 1)
-    train(task, tmp_path / "run", devices)
+def test_devices_change_results_by_rounding_only(tmp_path: Path) -> None:
+    """Three agents on eight devices, against one device."""
+    train("gridworld/multiroom", tmp_path / "one", 1)
+    train("gridworld/multiroom", tmp_path / "run", 8)
     for ours, theirs in zip(rows(tmp_path / "run"), rows(tmp_path / "one"), strict=True):
         assert ours.keys() == theirs.keys()
         for key, value in theirs.items():
