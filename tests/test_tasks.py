@@ -32,7 +32,9 @@ def test_every_method_can_be_had_on_every_task(task: str, preset: str) -> None:
     settings = task_settings(get_task(task), preset)
     world = mace_marl.make(task)
     for method in METHODS.values():
-        Agent.of(world, method, settings)  # or it would say why not
+        explorer = Agent.of(world, method, settings).explorer  # or it would say why not
+        assert (explorer.novelty is not None) == method.explores
+        assert (explorer.posterior is not None) == method.infers
 
 
 def test_the_papers_overcooked() -> None:

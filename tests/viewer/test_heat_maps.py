@@ -136,6 +136,9 @@ def test_visit_maps_show_visits_per_update(
     assert len(limits) == 1, "all panels have one scale"
 
 
-def test_visits_of_nobody_can_be_drawn(tmp_path: Path) -> None:
+def test_visits_of_nobody_can_be_drawn(tmp_path: Path, drawn: list[Figure]) -> None:
     visit_maps([Snapshot(np.zeros((2, 24)), 0, 1)], Ground(SHAPE), "none", tmp_path / "visits.png")
     size(tmp_path / "visits.png")
+    for panel in drawn[0].axes[:2]:
+        (picture,) = panel.images
+        assert np.ma.getmaskarray(np.ma.asarray(picture.get_array())).all(), "no cell is coloured"

@@ -1,10 +1,9 @@
-"""A valid map file to change, and what is expected of maps and of messages."""
-
-import re
+"""A valid map file to change, and what is expected of maps."""
 
 import gridworld_oracle as oracle
 import numpy as np
 import pytest
+from drawn_files import replaced_once
 from gridworld_oracle import Cell, Layout
 
 from mace_marl.envs.gridworld import Map, parse_map
@@ -34,8 +33,7 @@ c = [2]
 
 def changed(old: str, new: str) -> str:
     """The valid map with one thing changed."""
-    assert VALID.count(old) == 1, f"{old!r} must occur once in the valid map"
-    return VALID.replace(old, new)
+    return replaced_once(VALID, old, new)
 
 
 def error_of(text: str) -> str:
@@ -43,14 +41,6 @@ def error_of(text: str) -> str:
     with pytest.raises(UserError) as caught:
         parse_map(text, FILE)
     return str(caught.value)
-
-
-def assert_one_sentence(message: str, file: str = FILE) -> None:
-    """One line that begins with the file's name, and one full stop, at its end."""
-    assert message.startswith(f"{file}: ")
-    assert message.isprintable(), "line breaks or control characters in a message"
-    assert message.endswith(".") and not message.endswith("..")
-    assert not re.search(r"\. [A-Z]", message), "more than one sentence"
 
 
 def cells_where(array: np.ndarray) -> set[Cell]:

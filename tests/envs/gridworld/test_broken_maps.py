@@ -1,12 +1,12 @@
 """Broken map files: one clear sentence for everything that can be wrong."""
 
 import pytest
+from drawn_files import assert_one_sentence
 from gridworld_drawings import Drawing
 from gridworld_files import (
     FILE,
     VALID,
     assert_matches,
-    assert_one_sentence,
     changed,
     error_of,
 )
@@ -121,7 +121,7 @@ class TestBrokenMaps:
     @pytest.mark.parametrize(("old", "new", "where", "problem"), BROKEN.values(), ids=list(BROKEN))
     def test_message_names_place_and_problem(self, old: str, new: str, where: str, problem: str):
         message = error_of(changed(old, new))
-        assert_one_sentence(message)
+        assert_one_sentence(message, FILE)
         assert where in message and problem in message, message
 
     @pytest.mark.parametrize(
@@ -129,12 +129,12 @@ class TestBrokenMaps:
     )
     def test_grid_that_is_no_drawing(self, grid: str):
         message = error_of(f"horizon = 3\nstarts = [[0, 0]]\n{grid}")
-        assert_one_sentence(message)
+        assert_one_sentence(message, FILE)
         assert "key 'grid'" in message
 
     @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n"])
     def test_empty_file(self, text: str):
-        assert_one_sentence(error_of(text))
+        assert_one_sentence(error_of(text), FILE)
 
     @pytest.mark.parametrize(
         ("rows", "opens", "starts"),
@@ -150,7 +150,7 @@ class TestBrokenMaps:
     ):
         """Walls are fine, yet the logic of switches and doors keeps somebody out."""
         message = error_of(Drawing((rows,), opens, starts).toml())
-        assert_one_sentence(message)
+        assert_one_sentence(message, FILE)
         assert "no sequence of switches lets all agents into the target" in message
 
     def test_the_last_agent_gets_in_once_there_is_a_switch_inside(self):

@@ -6,12 +6,12 @@ from pathlib import Path
 import gridworld_oracle as oracle
 import numpy as np
 import pytest
+from drawn_files import assert_one_sentence
 from gridworld_drawings import MAPS, Drawing, drawings
 from gridworld_files import (
     FILE,
     VALID,
     assert_matches,
-    assert_one_sentence,
     cells_where,
     changed,
 )

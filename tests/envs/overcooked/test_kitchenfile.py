@@ -1,9 +1,9 @@
 """Kitchen files: what the shipped ones say, and one clear sentence for all that can be wrong."""
 
-import re
 from pathlib import Path
 
 import pytest
+from drawn_files import assert_one_sentence, replaced_once
 from overcooked_games import LAYOUTS
 from overcooked_oracle import PLANS
 
@@ -40,8 +40,7 @@ x = [2, 6]
 
 def changed(old: str, new: str) -> str:
     """The valid kitchen with one thing changed."""
-    assert VALID.count(old) == 1, f"{old!r} must occur once in the valid kitchen"
-    return VALID.replace(old, new)
+    return replaced_once(VALID, old, new)
 
 
 def error_of(text: str) -> str:
@@ -49,14 +48,6 @@ def error_of(text: str) -> str:
     with pytest.raises(UserError) as caught:
         parse_kitchen(text, FILE)
     return str(caught.value)
-
-
-def assert_one_sentence(message: str, file: str = FILE) -> None:
-    """One line that begins with the file's name, and one full stop, at its end."""
-    assert message.startswith(f"{file}: ")
-    assert message.isprintable(), "line breaks or control characters in a message"
-    assert message.endswith(".") and not message.endswith("..")
-    assert not re.search(r"\. [A-Z]", message), "more than one sentence"
 
 
 class TestGoodKitchens:
@@ -193,19 +184,19 @@ class TestBrokenKitchens:
         self, old: str, new: str, where: str, problem: str
     ) -> None:
         message = error_of(changed(old, new))
-        assert_one_sentence(message)
+        assert_one_sentence(message, FILE)
         assert where in message and problem in message, message
 
     @pytest.mark.parametrize("drawn", ['kitchen = ""', 'kitchen = " \\n"', "kitchen = 5", ""])
     def test_kitchen_that_is_no_drawing(self, drawn: str) -> None:
         message = error_of(f"horizon = 3\n{drawn}")
-        assert_one_sentence(message)
+        assert_one_sentence(message, FILE)
         assert "key 'kitchen'" in message
 
     @pytest.mark.parametrize("sight", ["sight = 3", "sight = [1, 2]", 'sight = "all"', "[sight]"])
     def test_sight_that_is_no_list_of_tables(self, sight: str) -> None:
         text = VALID[: VALID.index("[[sight]]")] + sight
-        assert_one_sentence(error_of(text))
+        assert_one_sentence(error_of(text), FILE)
         assert "two tables" in error_of(text)
 
 
