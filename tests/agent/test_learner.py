@@ -5,9 +5,8 @@ several updates in a row.
 """
 
 import math
-from collections import Counter, deque
-from dataclasses import dataclass, field
-from functools import cache, partial
+from collections import Counter
+from functools import cache
 from typing import Any
 
 import jax
@@ -15,8 +14,19 @@ import jax.numpy as jnp
 import numpy as np
 import plain
 import pytest
+from made_rollouts import (
+    AGENTS,
+    CHUNK,
+    ENVS,
+    STEPS,
+    make_rollouts,
+    make_values,
+    of_agent,
+    others_of,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from plain import PlainNetwork
+from plain_team import Numbers, PlainTeam
 from samples import Sheet, blank_learners, random_learners
 
 from mace_marl import channel
@@ -28,7 +38,6 @@ from mace_marl.machine import Layout
 from mace_marl.methods import METHODS, Method
 from mace_marl.settings import PRESETS, Settings
 
-STEPS, ENVS, CHUNK, AGENTS = 12, 3, 4, Sheet.num_agents
 SMALL = {
     "num_envs": ENVS,
     "rollout_length": STEPS,
@@ -41,198 +50,6 @@ SMALL = {
     "intrinsic_weight": 0.5,
 }
 UPDATES = 4  # more than the window holds
-
-Numbers = np.ndarray
-
-
-def make_rollouts(seed: int, mortal: bool = False) -> Rollout:
-    """Rollouts of all agents  # (agents, t, e, …), as NumPy arrays; both kinds of end occur."""
-    rng = np.random.default_rng(seed)
-    shape = AGENTS, STEPS, ENVS
-    end = rng.choice(3, p=[0.75, 0.15, 0.1], size=(STEPS, ENVS))
-    ended = end > 0
-    first = np.concatenate([rng.random((1, ENVS)) < 0.5, ended[:-1]])
-    obs = Sheet().random_obs(rng, AGENTS, STEPS + 1, ENVS)
-    reached = Sheet().random_obs(rng, *shape)  # where episodes end
-    alive = np.ones((AGENTS, STEPS + 1, ENVS), bool)
-    next_alive = np.ones(shape, bool)
-    for agent, t, e in np.ndindex(*shape) if mortal else ():
-        next_alive[agent, t, e] = alive[agent, t, e] and rng.random() < 0.9
-        alive[agent, t + 1, e] = next_alive[agent, t, e] or ended[t, e]
-    log_prob = np.log(rng.uniform(0.05, 1, shape))
-    everyone = partial(np.broadcast_to, shape=shape)
-    arrays = {
-        "obs": obs[:, :-1],
-        "action": rng.integers(Sheet.num_actions, size=shape).astype(np.int32),
-        "log_prob": log_prob,
-        "reward": rng.normal(0, 1, shape),
-        "next_obs": np.where(ended[..., None], reached, obs[:, 1:]),
-        "first": everyone(first),
-        "terminated": everyone(end == 1),
-        "truncated": everyone(end == 2),
-        "available": rng.random((*shape, Sheet.num_actions)) < 0.8,
-        "alive": alive[:, :-1],
-        "next_alive": next_alive,
-        "actor_hidden": rng.normal(size=(AGENTS, STEPS // CHUNK, ENVS, 2)),
-        "last_obs": obs[:, -1],
-    }
-    narrow = {
-        name: x.astype(np.float32) if x.dtype == np.float64 else x for name, x in arrays.items()
-    }
-    return Rollout(**narrow)  # pyright: ignore[reportArgumentType]
-
-
-def make_values(seed: int, rollouts: Any) -> Any:
-    """Values of all agents' critics, `seen` left out."""
-    rng = np.random.default_rng(seed)
-    shape = AGENTS, STEPS, ENVS
-    arrays = (
-        rng.normal(0, 5, shape),
-        np.where(rollouts.truncated, rng.normal(0, 5, shape), 0.0),
-        rng.normal(size=(AGENTS, STEPS // CHUNK, ENVS, 2)),
-        rng.normal(0, 5, (AGENTS, ENVS)),
-    )
-    return Values(np.zeros(AGENTS), *(x.astype(np.float32) for x in arrays))  # pyright: ignore[reportArgumentType]
-
-
-def of_agent(i: int, stacked: Any) -> Any:
-    return type(stacked)(*(x[i] for x in stacked))
-
-
-# The reference
-
-
-@dataclass
-class PlainAgent:
-    """What one agent keeps from update to update."""
-
-    visits: Counter[tuple[float, ...]] = field(default_factory=Counter)
-    edges: dict[int, list[float]] = field(default_factory=dict)  # by other agent
-    samples: dict[int, deque[Counter[tuple[Any, ...]]]] = field(default_factory=dict)
-
-
-@dataclass
-class PlainTeam:
-    """The agents' intrinsic rewards by loops and dictionaries, step by step as in the paper."""
-
-    settings: Settings
-    method: Method
-    agents: list[PlainAgent] = field(default_factory=lambda: [PlainAgent() for _ in range(AGENTS)])
-
-    def explore(self, rollouts: Any) -> tuple[Numbers, Numbers]:
-        """The novelty-based and the hindsight-based reward, each  # (agents, t, e)."""
-        messages = np.stack([self.message(i, of_agent(i, rollouts)) for i in range(AGENTS)])
-        own = self.where_scored(messages, rollouts)
-        hindsight = np.zeros(own.shape)
-        for i in range(AGENTS):
-            pairs = {j: self.accumulated(i, j, messages[j], own[j], rollouts) for j in others_of(i)}
-            if self.method.together:
-                pairs = {-1: tuple(np.sum(list(pairs.values()), axis=0))}
-            for j, (z, z_label) in pairs.items():
-                hindsight[i] += self.hindsight(i, j, z, z_label, rollouts)
-        novelty = {
-            "none": np.zeros(own.shape),
-            "own": own,
-            "sum": np.broadcast_to(own.sum(axis=0), own.shape),
-            "max": np.broadcast_to(own.max(axis=0), own.shape),
-        }
-        return np.where(rollouts.alive, novelty[self.method.novelty], 0.0), hindsight
-
-    def where_scored(self, numbers: Numbers, rollouts: Any) -> Numbers:
-        """Without novelty of final observations, it is nothing where an episode ends."""
-        if self.settings.final_novelty:
-            return numbers
-        ended = (rollouts.terminated | rollouts.truncated)[0]
-        return np.where(ended, 0.0, numbers)
-
-    def message(self, i: int, rollout: Any) -> Numbers:
-        """Agent i counts its rollout, then looks up the novelty of each observation it came to."""
-        final = self.settings.final_novelty
-        acted_next = np.concatenate([rollout.obs[1:], rollout.last_obs[None]])
-        visited, seen = (
-            (rollout.next_obs, rollout.next_alive) if final else (rollout.obs, rollout.alive)
-        )
-        came_to = rollout.next_obs if final else acted_next
-        visits = self.agents[i].visits
-        for at in np.ndindex(STEPS, ENVS):
-            if seen[at]:
-                visits[tuple(visited[at][:2].tolist())] += 1
-        u = np.zeros((STEPS, ENVS))
-        for at in np.ndindex(STEPS, ENVS):
-            if rollout.next_alive[at]:
-                n = max(visits[tuple(came_to[at][:2].tolist())], 1)
-                u[at] = self.settings.novelty_scale / math.sqrt(n)
-        return u
-
-    def new_edges(self, i: int, j: int, u: Numbers) -> list[float]:
-        ordered = sorted(x for x in u.reshape(-1).tolist() if x > 0)  # the dead tell nothing
-        new = []
-        for k in range(1, 5):
-            position = k * (len(ordered) - 1) / 5
-            low, share = ordered[math.floor(position)], position - math.floor(position)
-            if self.settings.edge_interpolation and share:
-                low += share * (ordered[math.floor(position) + 1] - low)
-            new.append(low)
-        weight, old = self.settings.edge_smoothing, self.agents[i].edges.get(j)
-        return (
-            new
-            if old is None
-            else [weight * x + (1 - weight) * y for x, y in zip(old, new, strict=True)]
-        )
-
-    def accumulated(
-        self, i: int, j: int, message: Numbers, u: Numbers, rollouts: Any
-    ) -> tuple[Numbers, Numbers]:
-        """z^j and its relabelled twin, as agent i makes them of what agent j told it."""
-        settings, me = self.settings, self.agents[i]
-        ended = (rollouts.terminated | rollouts.truncated)[i]
-        me.edges[j] = edges = self.new_edges(i, j, message)
-        require_clear(message, edges)
-        label = np.vectorize(
-            lambda x: 0.1 + 0.2 * sum(edge < x - 1e-6 for edge in edges) if x > 0 else 0.0
-        )(message)
-        z_label = plain.accumulate(
-            self.where_scored(label, rollouts), ended, settings.novelty_gamma
-        )
-        return plain.accumulate(u, ended, settings.novelty_gamma), z_label
-
-    def hindsight(self, i: int, j: int, z: Numbers, z_label: Numbers, rollouts: Any) -> Numbers:
-        """r_hin^{i→j}, equation (7), or what the method has in its place; j = −1: all others."""
-        settings, me, kind = self.settings, self.agents[i], self.method.hindsight
-        if kind == "none":
-            return np.zeros((STEPS, ENVS))
-        if kind == "novelty":
-            return np.where(rollouts.alive[i], z, 0.0)
-        widest = 0.9 / (1 - settings.novelty_gamma) * (AGENTS - 1 if j < 0 else 1)
-        width = widest / settings.bins
-        require_clear(z_label / width, list(range(1, settings.bins)))
-        table = me.samples.setdefault(j, deque(maxlen=settings.window))
-        sample = {
-            at: (
-                int(rollouts.action[i][at]),
-                *rollouts.obs[i][at].tolist(),
-                min(int(z_label[at] / width), settings.bins - 1),
-            )
-            for at in np.ndindex(STEPS, ENVS)
-        }
-        table.append(Counter(x for at, x in sample.items() if rollouts.alive[i][at]))
-        counts = sum(table, Counter())
-        reward = np.zeros((STEPS, ENVS))
-        for at, x in sample.items():
-            if rollouts.alive[i][at]:
-                together = sum(counts[(a, *x[1:])] for a in range(Sheet.num_actions))
-                ratio = math.exp(rollouts.log_prob[i][at]) / (counts[x] / together)
-                weight = z[at] if kind == "weighted" else 1.0
-                reward[at] = -weight * math.log(ratio + settings.ratio_epsilon)
-        return reward
-
-
-def require_clear(numbers: Numbers, borders: list[float]) -> None:
-    """The comparison is only fair if no number lies so near a border that rounding decides."""
-    for border in borders:
-        distance = np.abs(numbers - border)
-        assert ((distance < 1e-9) | (distance > 1e-4)).all()
-
 
 # Running the agents
 
@@ -256,11 +73,6 @@ class Team:
 
 
 team_of = cache(Team)
-
-
-def others_of(i: int) -> list[int]:
-    """In the order of agent i's inbox."""
-    return [(i + k) % AGENTS for k in range(1, AGENTS)]
 
 
 @pytest.mark.parametrize("preset", ["paper", "authors"])

@@ -1,0 +1,151 @@
+"""Intrinsic rewards once more, by loops and dictionaries: what agents' own are compared with."""
+
+import math
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import plain
+from made_rollouts import AGENTS, ENVS, STEPS, of_agent, others_of
+from samples import Sheet
+
+from mace_marl.methods import Method
+from mace_marl.settings import Settings
+
+Numbers = np.ndarray
+
+
+# The reference
+
+
+@dataclass
+class PlainAgent:
+    """What one agent keeps from update to update."""
+
+    visits: Counter[tuple[float, ...]] = field(default_factory=Counter)
+    edges: dict[int, list[float]] = field(default_factory=dict)  # by other agent
+    samples: dict[int, deque[Counter[tuple[Any, ...]]]] = field(default_factory=dict)
+
+
+@dataclass
+class PlainTeam:
+    """The agents' intrinsic rewards by loops and dictionaries, step by step as in the paper."""
+
+    settings: Settings
+    method: Method
+    agents: list[PlainAgent] = field(default_factory=lambda: [PlainAgent() for _ in range(AGENTS)])
+
+    def explore(self, rollouts: Any) -> tuple[Numbers, Numbers]:
+        """The novelty-based and the hindsight-based reward, each  # (agents, t, e)."""
+        messages = np.stack([self.message(i, of_agent(i, rollouts)) for i in range(AGENTS)])
+        own = self.where_scored(messages, rollouts)
+        hindsight = np.zeros(own.shape)
+        for i in range(AGENTS):
+            pairs = {j: self.accumulated(i, j, messages[j], own[j], rollouts) for j in others_of(i)}
+            if self.method.together:
+                pairs = {-1: tuple(np.sum(list(pairs.values()), axis=0))}
+            for j, (z, z_label) in pairs.items():
+                hindsight[i] += self.hindsight(i, j, z, z_label, rollouts)
+        novelty = {
+            "none": np.zeros(own.shape),
+            "own": own,
+            "sum": np.broadcast_to(own.sum(axis=0), own.shape),
+            "max": np.broadcast_to(own.max(axis=0), own.shape),
+        }
+        return np.where(rollouts.alive, novelty[self.method.novelty], 0.0), hindsight
+
+    def where_scored(self, numbers: Numbers, rollouts: Any) -> Numbers:
+        """Without novelty of final observations, it is nothing where an episode ends."""
+        if self.settings.final_novelty:
+            return numbers
+        ended = (rollouts.terminated | rollouts.truncated)[0]
+        return np.where(ended, 0.0, numbers)
+
+    def message(self, i: int, rollout: Any) -> Numbers:
+        """Agent i counts its rollout, then looks up the novelty of each observation it came to."""
+        final = self.settings.final_novelty
+        acted_next = np.concatenate([rollout.obs[1:], rollout.last_obs[None]])
+        visited, seen = (
+            (rollout.next_obs, rollout.next_alive) if final else (rollout.obs, rollout.alive)
+        )
+        came_to = rollout.next_obs if final else acted_next
+        visits = self.agents[i].visits
+        for at in np.ndindex(STEPS, ENVS):
+            if seen[at]:
+                visits[tuple(visited[at][:2].tolist())] += 1
+        u = np.zeros((STEPS, ENVS))
+        for at in np.ndindex(STEPS, ENVS):
+            if rollout.next_alive[at]:
+                n = max(visits[tuple(came_to[at][:2].tolist())], 1)
+                u[at] = self.settings.novelty_scale / math.sqrt(n)
+        return u
+
+    def new_edges(self, i: int, j: int, u: Numbers) -> list[float]:
+        ordered = sorted(x for x in u.reshape(-1).tolist() if x > 0)  # the dead tell nothing
+        new = []
+        for k in range(1, 5):
+            position = k * (len(ordered) - 1) / 5
+            low, share = ordered[math.floor(position)], position - math.floor(position)
+            if self.settings.edge_interpolation and share:
+                low += share * (ordered[math.floor(position) + 1] - low)
+            new.append(low)
+        weight, old = self.settings.edge_smoothing, self.agents[i].edges.get(j)
+        return (
+            new
+            if old is None
+            else [weight * x + (1 - weight) * y for x, y in zip(old, new, strict=True)]
+        )
+
+    def accumulated(
+        self, i: int, j: int, message: Numbers, u: Numbers, rollouts: Any
+    ) -> tuple[Numbers, Numbers]:
+        """z^j and its relabelled twin, as agent i makes them of what agent j told it."""
+        settings, me = self.settings, self.agents[i]
+        ended = (rollouts.terminated | rollouts.truncated)[i]
+        me.edges[j] = edges = self.new_edges(i, j, message)
+        require_clear(message, edges)
+        label = np.vectorize(
+            lambda x: 0.1 + 0.2 * sum(edge < x - 1e-6 for edge in edges) if x > 0 else 0.0
+        )(message)
+        z_label = plain.accumulate(
+            self.where_scored(label, rollouts), ended, settings.novelty_gamma
+        )
+        return plain.accumulate(u, ended, settings.novelty_gamma), z_label
+
+    def hindsight(self, i: int, j: int, z: Numbers, z_label: Numbers, rollouts: Any) -> Numbers:
+        """r_hin^{i→j}, equation (7), or what the method has in its place; j = −1: all others."""
+        settings, me, kind = self.settings, self.agents[i], self.method.hindsight
+        if kind == "none":
+            return np.zeros((STEPS, ENVS))
+        if kind == "novelty":
+            return np.where(rollouts.alive[i], z, 0.0)
+        widest = 0.9 / (1 - settings.novelty_gamma) * (AGENTS - 1 if j < 0 else 1)
+        width = widest / settings.bins
+        require_clear(z_label / width, list(range(1, settings.bins)))
+        table = me.samples.setdefault(j, deque(maxlen=settings.window))
+        sample = {
+            at: (
+                int(rollouts.action[i][at]),
+                *rollouts.obs[i][at].tolist(),
+                min(int(z_label[at] / width), settings.bins - 1),
+            )
+            for at in np.ndindex(STEPS, ENVS)
+        }
+        table.append(Counter(x for at, x in sample.items() if rollouts.alive[i][at]))
+        counts = sum(table, Counter())
+        reward = np.zeros((STEPS, ENVS))
+        for at, x in sample.items():
+            if rollouts.alive[i][at]:
+                together = sum(counts[(a, *x[1:])] for a in range(Sheet.num_actions))
+                ratio = math.exp(rollouts.log_prob[i][at]) / (counts[x] / together)
+                weight = z[at] if kind == "weighted" else 1.0
+                reward[at] = -weight * math.log(ratio + settings.ratio_epsilon)
+        return reward
+
+
+def require_clear(numbers: Numbers, borders: list[float]) -> None:
+    """The comparison is only fair if no number lies so near a border that rounding decides."""
+    for border in borders:
+        distance = np.abs(numbers - border)
+        assert ((distance < 1e-9) | (distance > 1e-4)).all()
