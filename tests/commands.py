@@ -1,6 +1,7 @@
 """A run small enough to be made many times, and the command as a user calls it."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,10 +18,13 @@ SMALL = [
 STEPS_PER_UPDATE = 4 * 20
 
 
-def mace(*arguments: str | Path, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+def mace(
+    *arguments: str | Path, hasty: bool = True, timeout: float = 300
+) -> subprocess.CompletedProcess[str]:
     """The command, run to its end in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "mace_marl", *map(str, arguments)],
+        env=environment(hasty),
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -39,13 +43,19 @@ def mace_here(
     return subprocess.CompletedProcess(command, int(stop.value.code or 0), *capsys.readouterr())
 
 
-def start_mace(*arguments: str | Path) -> subprocess.Popen[bytes]:
+def start_mace(*arguments: str | Path, hasty: bool = True) -> subprocess.Popen[bytes]:
     """The command, running."""
     return subprocess.Popen(
         [sys.executable, "-m", "mace_marl", *map(str, arguments)],
+        env=environment(hasty),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+
+
+def environment(hasty: bool) -> dict[str, str]:
+    """In haste, programs are compiled in less time, as the fixture `hasty_compiler` does here."""
+    return os.environ | {"JAX_DISABLE_MOST_OPTIMIZATIONS": str(int(hasty))}
 
 
 def train_small(run_dir: Path, updates: int, *more: str) -> list[str]:

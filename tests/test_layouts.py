@@ -24,6 +24,8 @@ from mace_marl.settings import Settings
 from mace_marl.tasks import get_task, make_world
 from mace_marl.trainer import Learner, Trainer, TrainState
 
+pytestmark = pytest.mark.usefixtures("hasty_compiler")
+
 UPDATES = 3
 SETTINGS = [
     *("--num-envs", "8", "--rollout-length", "20", "--hidden-size", "16"),

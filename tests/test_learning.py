@@ -45,6 +45,7 @@ def train(directory: Path, task: str, method: str, steps: int) -> list[Rows]:
             *("train", task, "--method", method, "--seed", str(seed), "--steps", str(steps)),
             *("--devices", "1", "--until-success", str(WANTED), "--run-dir", run_dir),
             *(word for option in TASKS[task].items() for word in option),
+            hasty=False,
         )
         for seed, run_dir in zip(SEEDS, run_dirs, strict=True)
     ]

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from commands import mace, rows, train_small
+from commands import environment, mace, rows, train_small
 
 SCRIPT = """
 import sys, jax
@@ -30,6 +30,7 @@ def test_train_evaluate_and_resume_in_a_live_process(tmp_path: Path) -> None:
         shutil.rmtree(shared / "checkpoints" / newest)
     result = subprocess.run(
         [sys.executable, "-c", SCRIPT, tmp_path / "own", shared],
+        env=environment(hasty=True),
         capture_output=True,
         text=True,
         timeout=300,

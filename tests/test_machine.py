@@ -1,11 +1,9 @@
 """How a run is laid out on the machine: by itself, or as the user says."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-from commands import train_small
+import pytest
+from commands import mace, train_small
 
 from mace_marl.machine import Layout, choose_layout
 from mace_marl.settings import Settings
@@ -34,15 +32,15 @@ def test_what_the_user_says_overrides() -> None:
     assert layout == Layout(devices=1, micro_batch=128, distinct=False)
 
 
-def test_the_second_start_compiles_from_the_cache(tmp_path: Path) -> None:
+def test_the_second_start_compiles_from_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing new is put into the cache by a second start of the same configuration."""
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    environment.pop("JAX_COMPILATION_CACHE_DIR", None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
 
     def start(name: str) -> set[str]:
-        arguments = train_small(tmp_path / name, 1, "--devices", "1")
-        command = [sys.executable, "-m", "mace_marl", *arguments]
-        subprocess.run(command, env=environment, check=True, capture_output=True, timeout=300)
+        assert mace(*train_small(tmp_path / name, 1, "--devices", "1")).returncode == 0
         cache = tmp_path / "cache" / "mace-marl" / "jax"
         return {path.name for path in cache.iterdir() if path.name.endswith("-cache")}
 

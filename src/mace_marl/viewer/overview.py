@@ -49,4 +49,5 @@ def snapshots(places: Places, count: int) -> list[Snapshot]:
 
 
 def _title(run: Run) -> str:
-    return f"{run.config.method.name} on {run.config.task}, seed {run.config.seed}"
+    config = run.config
+    return f"{config.method.name} on {config.task}, preset {config.preset}, seed {config.seed}"

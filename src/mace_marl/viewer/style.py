@@ -3,6 +3,7 @@
 They are drawn with matplotlib's objects, never with pyplot: no display, no global state.
 """
 
+import textwrap
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -12,6 +13,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from mace_marl.viewer import replacing
 
 DPI = 120
+TITLE_LETTERS_PER_INCH = 10
 INK, SOFT_INK, RULE = "#1d2129", "#5b6270", "#e6e8ec"
 LEGEND_STYLE = {"frameon": False, "fontsize": 9, "labelcolor": SOFT_INK, "handlelength": 1.4}
 REMARK_STYLE = {"ha": "center", "va": "center", "color": SOFT_INK, "fontsize": 10, "zorder": 5}
@@ -22,7 +24,8 @@ def blank_figure(width: float, height: float, title: str = "") -> Figure:
     """An empty figure, in inches, that makes room for whatever will be around its panels."""
     figure = Figure((width, height), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))
     if title:
-        figure.suptitle(title, fontsize=12, fontweight="bold", color=INK)
+        lines = textwrap.fill(title, round(TITLE_LETTERS_PER_INCH * width))
+        figure.suptitle(lines, fontsize=12, fontweight="bold", color=INK)
     return figure
 
 
