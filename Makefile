@@ -14,7 +14,7 @@ setup: .venv/.ready
 demo: setup
 	$(BIN)/python -m mace_marl.demo
 
-# Fast tests share the cores; those that train or kill processes have them to themselves, in turn.
+# Tests share the cores, except those that train to a result: they use both themselves, in turn.
 test: lint
 	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow'
 	$(BIN)/pytest -m slow

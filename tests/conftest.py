@@ -16,7 +16,13 @@ CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "1")
 
-LONGEST = ("test_experiment.py", "test_layouts.py", "test_bench.py", "test_live_process.py")
+LONGEST = (
+    "test_resume.py",
+    "test_experiment.py",
+    "test_layouts.py",
+    "test_bench.py",
+    "test_live_process.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -22,7 +22,7 @@ from commands import (
 
 import mace_marl
 
-UPDATES = 45
+UPDATES = 60
 KILLS = 20
 
 
@@ -50,7 +50,6 @@ def writing_checkpoint(run_dir: Path) -> bool:
     return any((run_dir / "checkpoints").glob(".*.tmp"))
 
 
-@pytest.mark.slow
 def test_killed_at_twenty_moments(tmp_path: Path, reference: Path) -> None:
     """kill −9 at 20 moments, the first before any checkpoint, every third within the writing of
     one: the metrics of the run that is resumed each time are those of the run never stopped."""
@@ -90,7 +89,6 @@ def wait_for(condition: Callable[[], bool], process: "object", seconds: float = 
         time.sleep(0.001)
 
 
-@pytest.mark.slow
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path, reference: Path) -> None:
     run_dir = tmp_path / "run"
     process = start_mace(*train_small(run_dir, UPDATES, "--checkpoint-every", "1000"))
