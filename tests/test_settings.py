@@ -58,6 +58,10 @@ PAPER = {
     "rnd_error": "norm",
     "replay_first": False,
     "posterior_scale": None,
+    # Not in the paper at all: off.
+    "intrinsic_fading": 0.0,
+    "counted": "place",
+    "episodic": False,
     # In GridWorld; and what only other measures of novelty use.
     "novelty": "count",
     "posterior": "table",

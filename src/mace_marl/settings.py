@@ -64,6 +64,11 @@ class Settings:
     # Intrinsic rewards
     intrinsic_weight: float = _setting(1.0, "β of equation (13): weight of intrinsic rewards.")
     hindsight_weight: float = _setting(0.01, "λ of equation (10): weight of the hindsight reward.")
+    intrinsic_fading: float = _setting(
+        0.0,
+        "An agent that the world rewards in a share s of its episodes weighs intrinsic rewards by"
+        " β (1 − s)^this.",
+    )
 
     # Novelty u
     novelty: Literal["count", "rnd", "hash"] = _setting(
@@ -76,6 +81,12 @@ class Settings:
     )
     final_novelty: bool = _setting(
         True, "Novelty of an episode's final observation counts; else it is nothing."
+    )
+    counted: Literal["place", "observation"] = _setting(
+        "place", "Counting visits is of where the agent is, or of its whole observation."
+    )
+    episodic: bool = _setting(
+        False, "Only the first visit in an episode is new; coming back is no novelty."
     )
     novelty_gamma: float = _setting(0.99, "γ of the accumulated novelty z.", most=0.9999)
     rnd_error: Literal["norm", "square"] = _setting(
