@@ -62,6 +62,9 @@ PAPER = {
     "intrinsic_fading": 0.0,
     "counted": "place",
     "episodic": False,
+    "table_prior": 0.0,
+    "leave_one_out": False,
+    "ratio_to": "policy",
     # In GridWorld; and what only other measures of novelty use.
     "novelty": "count",
     "posterior": "table",

@@ -166,7 +166,14 @@ class PlainTeam:
         for at, x in sample.items():
             if rollouts.alive[i][at]:
                 together = sum(counts[(a, *x[1:])] for a in range(Sheet.num_actions))
-                ratio = math.exp(rollouts.log_prob[i][at]) / (counts[x] / together)
+                at_o = {y: n for y, n in counts.items() if y[1:-1] == x[1:-1]}
+                at_o_and_a = sum(n for y, n in at_o.items() if y[0] == x[0])
+                marginal = at_o_and_a / sum(at_o.values())
+                own, made_up = int(settings.leave_one_out), settings.table_prior
+                posterior = (counts[x] - own + made_up * marginal) / (together - own + made_up)
+                to_policy = settings.ratio_to == "policy"
+                prior = math.exp(rollouts.log_prob[i][at]) if to_policy else marginal
+                ratio = prior / posterior
                 weight = z[at] if kind == "weighted" else 1.0
                 reward[at] = -weight * math.log(ratio + settings.ratio_epsilon)
         return reward

@@ -51,7 +51,14 @@ SMALL = {
 }
 UPDATES = 4  # more than the window holds
 CHOICES = PRESETS | {
-    "beyond": Settings(counted="observation", episodic=True, intrinsic_fading=2.0),
+    "beyond": Settings(
+        counted="observation",
+        episodic=True,
+        intrinsic_fading=2.0,
+        table_prior=0.5,
+        leave_one_out=True,
+        ratio_to="marginal",
+    ),
 }
 
 # Running the agents

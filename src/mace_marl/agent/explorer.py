@@ -163,11 +163,11 @@ class Explorer:
             reward = z.sum(axis=0)
         else:
             assert self.posterior is not None
-            kept, log_posterior = self.posterior.estimate(
+            kept, estimate = self.posterior.estimate(
                 exploration.posterior, rollout, Accumulated(z, z_label), settings, micro_batch
             )
             exploration = exploration._replace(posterior=kept)
-            log_ratio = intrinsic.log_ratio(log_posterior, rollout.log_prob, settings.ratio_epsilon)
+            log_ratio = intrinsic.log_ratio(*estimate, settings.ratio_epsilon)
             weight = z if self.method.hindsight == "weighted" else jnp.ones_like(z)
             reward = intrinsic.hindsight_reward(weight, log_ratio)
         return exploration, reward

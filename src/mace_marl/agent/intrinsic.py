@@ -85,12 +85,12 @@ def novelty_reward(own: Array, inbox: Array, joined: Literal["sum", "max"] = "su
     return own + inbox.sum(axis=0)
 
 
-def log_ratio(log_posterior: Array, log_policy: Array, epsilon: Array | float = 0.0) -> Array:
+def log_ratio(log_posterior: Array, log_prior: Array, epsilon: Array | float = 0.0) -> Array:
     """log p(a|o,z)/π(a|o)  # (others, steps, envs), from the logarithms of both.
 
     It is taken as −log(π/p + ε), as the authors do; with ε = 0 it is the paper's.
     """
-    return -jnp.logaddexp(log_policy - log_posterior, jnp.log(epsilon))
+    return -jnp.logaddexp(log_prior - log_posterior, jnp.log(epsilon))
 
 
 def hindsight_reward(weight: Array, log_ratio: Array) -> Array:
