@@ -61,6 +61,7 @@ PAPER = {
     # Not in the paper at all: off.
     "intrinsic_fading": 0.0,
     "counted": "place",
+    "count_power": 0.5,
     "episodic": False,
     "table_prior": 0.0,
     "leave_one_out": False,

@@ -85,6 +85,7 @@ class Settings:
     counted: Literal["place", "observation"] = _setting(
         "place", "Counting visits is of where the agent is, or of its whole observation."
     )
+    count_power: float = _setting(0.5, "Counted n times, novelty is scale / n^this.")
     episodic: bool = _setting(
         False, "Only the first visit in an episode is new; coming back is no novelty."
     )

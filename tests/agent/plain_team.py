@@ -84,7 +84,8 @@ class PlainTeam:
             old = self.settings.episodic and here in been[e]
             been[e].add(here)
             if rollout.next_alive[t, e] and not old:
-                u[t, e] = self.settings.novelty_scale / math.sqrt(max(visits[here], 1))
+                n = max(visits[here], 1)
+                u[t, e] = self.settings.novelty_scale / n**self.settings.count_power
         return u
 
     def counted(self, obs: Numbers) -> tuple[float, ...]:

@@ -53,6 +53,7 @@ UPDATES = 4  # more than the window holds
 CHOICES = PRESETS | {
     "beyond": Settings(
         counted="observation",
+        count_power=0.8,
         episodic=True,
         intrinsic_fading=2.0,
         table_prior=0.5,

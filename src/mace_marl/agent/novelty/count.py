@@ -35,9 +35,9 @@ class CountNovelty(Novelty):
         return kept.at[self.index(obs)].add(seen.astype(jnp.int32))
 
     def novelty(self, kept: Array, obs: Array, settings: Settings) -> Array:
-        return settings.novelty_scale * rarity(kept[self.index(obs)])
+        return settings.novelty_scale * rarity(kept[self.index(obs)], settings)
 
 
-def rarity(visits: Array) -> Array:
-    """1/√n. What was never counted is as new as at n = 1."""
-    return 1 / jnp.sqrt(jnp.maximum(visits, 1).astype(jnp.float32))
+def rarity(visits: Array, settings: Settings) -> Array:
+    """1/√n, or another power of n. What was never counted is as new as at n = 1."""
+    return jnp.maximum(visits, 1).astype(jnp.float32) ** -settings.count_power
