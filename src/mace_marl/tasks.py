@@ -188,8 +188,8 @@ def get_task(name: str) -> Task:
     near = difflib.get_close_matches(name, TASKS, n=1)
     hint = f"did you mean '{near[0]}'" if near else f"there are {', '.join(TASKS)}"
     raise UserError(
-        f"there is no task '{name}'; {hint}, or give a path to a map, kitchen or scenario (….toml), or"
-        " a world in Python (module:name)."
+        f"there is no task '{name}'; {hint}, or give a path to a map, kitchen or scenario (….toml)"
+        " or a world in Python (module:name)."
     )
 
 

@@ -39,8 +39,8 @@ class Pen:
 
     def ring(self, place: tuple[float, float], radius: float, colour: str) -> None:
         """A thin circle, smoothed as discs are; it may reach beyond the picture."""
-        side = tuple(SMOOTHING * pixels for pixels in self.canvas.size)
-        stencil = Image.new("L", side)
+        width, height = self.canvas.size
+        stencil = Image.new("L", (width * SMOOTHING, height * SMOOTHING))
         (x, y), reach = self.pixels(place), radius * self.cell
         edges = [SMOOTHING * edge for edge in (x - reach, y - reach, x + reach, y + reach)]
         ImageDraw.Draw(stencil).ellipse(edges, outline=255, width=SMOOTHING)

@@ -49,7 +49,8 @@ class TestOrders:
         before = apart("3m")
         after, _ = step("3m", before, [action, STOP, STOP])
         moved = after.allies.position - before.allies.position
-        np.testing.assert_allclose(moved, [np.array(way) * 1.125, (0, 0), (0, 0)], atol=1e-5)
+        expected = np.outer([1.125, 0, 0], way)
+        np.testing.assert_allclose(moved, expected, atol=1e-5)
 
     def test_nobody_fires_without_orders(self) -> None:
         world, state = skirmish("3m", chance=False), apart("3m")
@@ -126,9 +127,9 @@ class TestCollisions:
 class TestEnd:
     def state(self, name: str, allies: list[float], enemies: list[float]) -> State:
         """All at rest and ready to fire, ally 0 and enemy 0 within reach of each other."""
-        world, state = skirmish(name, chance=False), apart(name)
+        state = apart(name)
         position = np.array(state.enemies.position)
-        position[0] = state.allies.position[0] + (0.9, 0)
+        position[0] = np.asarray(state.allies.position[0]) + np.array([0.9, 0])
         return state._replace(
             allies=state.allies._replace(health=np.array(allies, np.float32)),
             enemies=state.enemies._replace(

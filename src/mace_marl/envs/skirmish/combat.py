@@ -37,22 +37,21 @@ def attack(
     return units, hits | again
 
 
-def suffer(side: Side, units: Units, hits: Array, blow: Array) -> Units:
+def suffer(side: Side, units: Units, hits: Array, blow: np.ndarray) -> Units:
     """The units after being hit; hits land one after the other, in the order of the attackers.
 
     `hits`  # (foes, units) bool; `blow`  # (foes, units): damage of a hit before armour
     """
-    damage = jnp.where(hits, blow, 0.0)
-    health, shield = units.health, units.shield
-    for one in range(len(blow)):
-        taken = jnp.minimum(shield, damage[one])
-        shield = shield - taken
-        rest = damage[one] - taken
-        health = health - jnp.minimum(rest, jnp.maximum(rest - side.armour, LEAST_DAMAGE))
-    unhurt = units.unhurt
+    rest = damage = jnp.where(hits, blow, 0.0)  # (foes, units)
     if side.shield.any():
-        unhurt = jnp.where(hits.any(axis=0), 0, unhurt + 1)
-    return units._replace(health=jnp.maximum(health, 0.0), shield=shield, unhurt=unhurt)
+        before = jnp.cumsum(damage, axis=0) - damage  # by those who come earlier
+        rest = damage - jnp.clip(units.shield - before, 0.0, damage)
+        units = units._replace(
+            shield=jnp.maximum(units.shield - damage.sum(axis=0), 0.0),
+            unhurt=jnp.where(hits.any(axis=0), 0, units.unhurt + 1),
+        )
+    hurt = jnp.minimum(rest, jnp.maximum(rest - side.armour, LEAST_DAMAGE)).sum(axis=0)
+    return units._replace(health=jnp.maximum(units.health - hurt, 0.0))
 
 
 def regenerate(side: Side, units: Units) -> Units:

@@ -78,7 +78,7 @@ def image(scenario: Scenario, state: State) -> np.ndarray:
     for side, (types, units, at) in enumerate(sides):
         for one in np.flatnonzero(units.alive):
             _draw_unit(pen, at[one], types[one], int(one), is_enemy=side == 1)
-            _draw_bars(pen, at[one], types[one], units, one)
+            _draw_bars(pen, at[one], types[one], units, int(one))
     return np.array(pen.canvas)
 
 
@@ -117,11 +117,10 @@ def _draw_bars(
     row -= max(kind.radius, SMALLEST_RADIUS) + BAR
     for left, full, colour in bars:
         share = min(max(float(left[one]) / full, 0.0), 1.0)
-        pen.box((row, column - WIDTH / 2), (row + BAR, column + WIDTH / 2), LOST_COLOUR)
+        start = column - WIDTH / 2
+        pen.box((row, start), (row + BAR, start + WIDTH), LOST_COLOUR)
         if share > 0:
-            pen.box(
-                (row, column - WIDTH / 2), (row + BAR, column - WIDTH / 2 + WIDTH * share), colour
-            )
+            pen.box((row, start), (row + BAR, start + WIDTH * share), colour)
         row -= 1.2 * BAR
 
 

@@ -46,22 +46,17 @@ class Skirmish(World):
         self._speed = np.concatenate([self.allies.speed, self.enemies.speed])
 
     def reset(self, key: Array) -> tuple[State, Step]:
-        ally_key, enemy_key, goal_key = jax.random.split(key, 3)
-        position = self._spawn(self.scenario.enemies, enemy_key)
+        counts = (2 * len(self.allies), 2 * len(self.enemies), len(self.scenario.enemies))
+        drawn = jnp.zeros(sum(counts))
+        if self.chance:  # all at once: one draw costs as much as many
+            drawn = jax.random.uniform(key, drawn.shape, minval=-1.0)
+        of_allies, of_enemies, of_goals = jnp.split(drawn, np.cumsum(counts)[:-1])
+        allies = self._spawn(self.scenario.allies, of_allies)
+        enemies = self._spawn(self.scenario.enemies, of_enemies)
         state = State(
-            allies=fresh(
-                self._spawn(self.scenario.allies, ally_key),
-                jnp.asarray(self.allies.health),
-                jnp.asarray(self.allies.shield),
-                len(self.enemies),
-            ),
-            enemies=fresh(
-                position,
-                jnp.asarray(self.enemies.health),
-                jnp.asarray(self.enemies.shield),
-                len(self.allies),
-            ),
-            goal=self._goals(position, goal_key),
+            allies=fresh(self.allies, allies, foes=len(self.enemies)),
+            enemies=fresh(self.enemies, enemies, foes=len(self.allies)),
+            goal=self._goals(enemies, of_goals),
             time=jnp.int32(0),
         )
         return state, self._step(state, jnp.zeros(()))
@@ -151,27 +146,27 @@ class Skirmish(World):
     def text(self, state: State) -> str:
         return picture.text(self.scenario, state)
 
-    def _spawn(self, groups: Sequence[Group], key: Array) -> Array:  # (units, 2)
+    def _spawn(self, groups: Sequence[Group], drawn: Array) -> Array:
+        """Where units begin  # (units, 2); `drawn`  # (2 · units,) from −1 to 1"""
         places = np.concatenate([group.places for group in groups]) - self.ground.middle
         spread = np.concatenate([[group.spread] * group.count for group in groups])
-        position = jnp.asarray(places, jnp.float32)
-        if not self.chance or not spread.any():
-            return position
-        return position + spread[:, None] * jax.random.uniform(key, places.shape, minval=-1.0)
+        return jnp.asarray(places + spread[:, None] * drawn.reshape(-1, 2), jnp.float32)
 
-    def _goals(self, position: Array, key: Array) -> Array:
-        """Where the enemies attack-move to, one point for each group; none means: stay."""
-        groups = self.scenario.enemies
-        share = jax.random.uniform(key, len(groups)) if self.chance else jnp.full(len(groups), 0.5)
+    def _goals(self, position: Array, drawn: Array) -> Array:
+        """Where the enemies attack-move to, one point for each group; without orders they stay.
+
+        `position`  # (enemies, 2); `drawn`  # (groups,) from −1 to 1
+        """
         goals, first = [], 0
-        for group, part in zip(groups, share, strict=True):
+        for number, group in enumerate(self.scenario.enemies):
             goal = position[first : first + group.count]
             if group.attack:
                 one, other = (np.array(point) - self.ground.middle for point in group.attack)
-                goal = jnp.broadcast_to(one + part * (other - one), goal.shape)
+                point = (one + other) / 2 + drawn[number] * (other - one) / 2
+                goal = jnp.broadcast_to(point, goal.shape)
             goals.append(goal)
             first += group.count
-        return jnp.concatenate(goals)
+        return jnp.concatenate(goals).astype(jnp.float32)
 
     def _step(self, state: State, reward: Array) -> Step:
         obs, available = self.observer.see(state)

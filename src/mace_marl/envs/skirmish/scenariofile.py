@@ -36,7 +36,7 @@ class Group:
 
     @cached_property
     def places(self) -> np.ndarray:  # (count, 2)
-        """Where the units begin but for chance: around the point, and apart whatever chance does."""
+        """Where the units begin but for chance, which cannot make them overlap."""
         apart = 2 * self.unit.radius + 2 * 2**0.5 * self.spread
         return np.asarray(self.at) + apart * hexagons(self.count)
 
@@ -100,9 +100,7 @@ class _Reader(Section):
             prize=self.prize(),
             allies=allies,
             enemies=enemies,
-            source=self.complete(
-                source, {group.unit.name: group.unit for group in allies + enemies}
-            ),
+            source=self.complete(source, [group.unit for group in allies + enemies]),
         )
 
     def section(self, table: Any, title: str) -> Section:
@@ -161,7 +159,7 @@ class _Reader(Section):
 
     def group(self, section: Section, are_enemies: bool, ground: np.ndarray) -> Group:
         section.check_keys(("unit", "count", "at", "spread", *(("attack",) if are_enemies else ())))
-        at = section.table.get("at")
+        at: Any = section.table.get("at")
         if not _is_point(at):
             raise section.error("key 'at'", "must be a point [x, y] in cells")
         group = Group(
@@ -218,10 +216,11 @@ class _Reader(Section):
             )
         return _point(points[0]), _point(points[1])
 
-    def complete(self, source: str, used: dict[str, UnitType]) -> str:
+    def complete(self, source: str, used: list[UnitType]) -> str:
         """The text with the types that it uses but does not describe."""
         own = self.table.get("units", {})
-        added = [unit.as_toml() for name, unit in used.items() if name not in own]
+        missing = {unit.name: unit for unit in used if unit.name not in own}
+        added = [unit.as_toml() for unit in missing.values()]
         complete = "\n".join([source.rstrip("\n"), "", *added]) if added else source
         try:
             parse_toml(complete, self.file)

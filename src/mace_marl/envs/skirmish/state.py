@@ -5,6 +5,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from mace_marl.envs.skirmish.side import Side
+
 
 class Units(NamedTuple):
     """One side at one moment. Positions are offsets from the middle of the ground, in cells."""
@@ -33,14 +35,14 @@ class State(NamedTuple):
     time: Array  # () int32: steps
 
 
-def fresh(position: Array, health: Array, shield: Array, foes: int) -> Units:
-    """Units that have done nothing yet."""
-    count = len(health)
+def fresh(side: Side, position: Array, foes: int) -> Units:
+    """Units that have done nothing yet, at these positions  # (units, 2)."""
+    count = len(side)
     nobody = jnp.zeros((count, foes), bool)
     return Units(
         position=position,
-        health=health,
-        shield=shield,
+        health=jnp.asarray(side.health),
+        shield=jnp.asarray(side.shield),
         cooldown=jnp.zeros(count),
         target=nobody,
         struck=nobody,
