@@ -5,6 +5,7 @@ jitted and vmapped. `check` (in `checker.py`) runs the whole contract on any wor
 """
 
 import abc
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -33,8 +34,8 @@ class Feature:
     step: float
 
 
-class World(abc.ABC):
-    """Base class of worlds. Set the four sizes, write `reset` and `step`; the rest is optional."""
+class Interface:
+    """What learning needs to know of a world, whether JAX runs it or not (`mace_marl.host`)."""
 
     num_agents: int
     num_actions: int
@@ -47,6 +48,10 @@ class World(abc.ABC):
 
     place: tuple[int, ...] = ()
     """Which (discrete) features say where the agent is: what novelty counts and heat maps show."""
+
+
+class World(Interface, abc.ABC):
+    """Base class of worlds. Set the four sizes, write `reset` and `step`; the rest is optional."""
 
     @abc.abstractmethod
     def reset(self, key: Array) -> tuple[Any, Step]:
@@ -67,6 +72,11 @@ class World(abc.ABC):
     def text(self, state: Any) -> str:
         """The state as text, for `mace watch --terminal`."""
         raise NotImplementedError
+
+    def moments(self, states: Any, episode: int, length: int) -> Iterator[Any]:
+        """The states of one of many episodes, in turn  # states (horizon + 1, episodes, …)."""
+        for time in range(length + 1):
+            yield jax.tree.map(lambda x, time=time: x[time, episode], states)
 
 
 def auto_reset(world: World, key: Array, state: Any, actions: Array) -> tuple[Any, Step, Step]:
