@@ -14,14 +14,13 @@ from mace_marl.errors import UserError
 
 if TYPE_CHECKING:
     from mace_marl.envs.api import World
-    from mace_marl.host.world import Hosted
     from mace_marl.runs.run import Run
 
 __version__ = "0.1.0"
 __all__ = ["UserError", "__version__", "load", "make", "train"]
 
 
-def make(task: str) -> "World | Hosted":
+def make(task: str) -> "World":
     """The world of a task: a name from `mace tasks`, a map or kitchen file, `module:name`, or one
     outside JAX (`pettingzoo:module`, `smac/map`)."""
     from mace_marl.tasks import get_task, make_world

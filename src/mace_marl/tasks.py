@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from mace_marl.envs.api import World
     from mace_marl.envs.gridworld import Map
     from mace_marl.envs.overcooked import Kitchen
-    from mace_marl.host.world import Hosted
 
 
 @dataclass(frozen=True)
@@ -154,8 +153,8 @@ def get_task(name: str) -> Task:
     near = difflib.get_close_matches(name, TASKS, n=1)
     hint = f"did you mean '{near[0]}'" if near else f"there are {', '.join(TASKS)}"
     raise UserError(
-        f"there is no task '{name}'; {hint}, or give a path to a map or kitchen (….toml), a world in"
-        " Python (module:name), pettingzoo:module or smac/map."
+        f"there is no task '{name}'; {hint}, or give a path to a map or kitchen (….toml), a world"
+        " in Python (module:name), pettingzoo:module or smac/map."
     )
 
 
@@ -166,7 +165,7 @@ def task_settings(task: Task, preset: str) -> Settings:
     return PRESETS[preset].override(task.overrides)
 
 
-def make_world(name: str, map: str = "") -> "World | Hosted":
+def make_world(name: str, map: str = "") -> "World":
     """The world of a task; a run passes the map it was started with, and needs no file."""
     if map:
         from mace_marl.envs.gridworld import GridWorld
@@ -186,7 +185,7 @@ def _read_drawing(text: str, file: str) -> "Map | Kitchen":
     return (parse_kitchen if "kitchen" in parse_toml(text, file) else parse_map)(text, file)
 
 
-def _import_world(name: str) -> "World | Hosted":
+def _import_world(name: str) -> "World":
     """A world that is not drawn: in `module:name`, a World or a HostWorld, or a subclass of either
     that is made without arguments, or a function that makes one."""
     from mace_marl.envs.api import World

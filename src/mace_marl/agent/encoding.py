@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from mace_marl.envs.api import Feature, Interface
+from mace_marl.envs.api import Feature, World
 from mace_marl.errors import UserError
 
 
@@ -60,11 +60,11 @@ def _level(number: Array, feature: Feature) -> Array:
     return jnp.round(number / feature.step).astype(jnp.int32)
 
 
-def world_features(world: Interface) -> tuple[Feature | None, ...]:
+def world_features(world: World) -> tuple[Feature | None, ...]:
     return world.features or (None,) * world.observation_size
 
 
-def encode_for_networks(world: Interface, one_hot: bool) -> Encoding:
+def encode_for_networks(world: World, one_hot: bool) -> Encoding:
     """Features of two levels are as good as one-hot already and stay one number."""
     return Encoding(
         tuple(
@@ -74,7 +74,7 @@ def encode_for_networks(world: Interface, one_hot: bool) -> Encoding:
     )
 
 
-def index_columns(world: Interface, columns: tuple[int, ...], purpose: str, instead: str) -> Index:
+def index_columns(world: World, columns: tuple[int, ...], purpose: str, instead: str) -> Index:
     """An index over these columns of the observation, all of which must be discrete."""
     features = [world_features(world)[column] for column in columns]
     discrete = tuple(feature for feature in features if feature)
@@ -86,7 +86,7 @@ def index_columns(world: Interface, columns: tuple[int, ...], purpose: str, inst
     return Index(columns, discrete)
 
 
-def index_all(world: Interface) -> Index | None:
+def index_all(world: World) -> Index | None:
     """An index over whole observations, if all of them are discrete and not too many."""
     features = tuple(feature for feature in world_features(world) if feature)
     index = Index(tuple(range(world.observation_size)), features)

@@ -16,7 +16,7 @@ from mace_marl.agent.encoding import Encoding
 from mace_marl.agent.experience import Heard, Intrinsic, Rollout
 from mace_marl.agent.novelty import NOVELTIES, Novelty
 from mace_marl.agent.posterior import POSTERIORS, Accumulated, Posterior
-from mace_marl.envs.api import Interface
+from mace_marl.envs.api import World
 from mace_marl.methods import Method
 from mace_marl.settings import Settings
 
@@ -40,7 +40,7 @@ class Explorer:
     posterior: Posterior | None
 
     @classmethod
-    def of(cls, world: Interface, encoding: Encoding, method: Method, settings: Settings) -> "Explorer":
+    def of(cls, world: World, encoding: Encoding, method: Method, settings: Settings) -> "Explorer":
         novelty, posterior = NOVELTIES[settings.novelty], POSTERIORS[settings.posterior]
         together = method.together
         return cls(

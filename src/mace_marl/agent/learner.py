@@ -20,7 +20,7 @@ from mace_marl.agent.explorer import Exploration, Explorer
 from mace_marl.agent.gradient import find_distinct
 from mace_marl.agent.networks import Network, log_policy, make_actor, make_critic
 from mace_marl.agent.optimiser import Optimised, init_optimised
-from mace_marl.envs.api import Interface
+from mace_marl.envs.api import World
 from mace_marl.machine import Layout
 from mace_marl.methods import Method
 from mace_marl.settings import Settings
@@ -48,7 +48,7 @@ class Agent:
     explorer: Explorer
 
     @classmethod
-    def of(cls, world: Interface, method: Method, settings: Settings) -> "Agent":
+    def of(cls, world: World, method: Method, settings: Settings) -> "Agent":
         encoding = encode_for_networks(world, settings.one_hot)
         return cls(
             num_agents=world.num_agents,

@@ -34,8 +34,8 @@ class Feature:
     step: float
 
 
-class Interface:
-    """What learning needs to know of a world, whether JAX runs it or not (`mace_marl.host`)."""
+class World(abc.ABC):
+    """Base class of worlds. Set the four sizes, write `reset` and `step`; the rest is optional."""
 
     num_agents: int
     num_actions: int
@@ -48,10 +48,6 @@ class Interface:
 
     place: tuple[int, ...] = ()
     """Which (discrete) features say where the agent is: what novelty counts and heat maps show."""
-
-
-class World(Interface, abc.ABC):
-    """Base class of worlds. Set the four sizes, write `reset` and `step`; the rest is optional."""
 
     @abc.abstractmethod
     def reset(self, key: Array) -> tuple[Any, Step]:
@@ -72,6 +68,10 @@ class World(Interface, abc.ABC):
     def text(self, state: Any) -> str:
         """The state as text, for `mace watch --terminal`."""
         raise NotImplementedError
+
+    def beginning(self) -> Any:
+        """The beginning of an episode, for `picture` and `text`."""
+        return self.reset(jax.random.key(0))[0]
 
     def moments(self, states: Any, episode: int, length: int) -> Iterator[Any]:
         """The states of one of many episodes, in turn  # states (horizon + 1, episodes, …)."""

@@ -6,6 +6,6 @@ worker starts quickly; what meets the trainer does: `world`, `collect`, `trainer
 """
 
 from mace_marl.host.api import HostWorld, Moment
-from mace_marl.host.checker import check_host
+from mace_marl.host.checker import check
 
-__all__ = ["HostWorld", "Moment", "check_host"]
+__all__ = ["HostWorld", "Moment", "check"]

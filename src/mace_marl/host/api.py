@@ -41,7 +41,7 @@ class HostWorld(abc.ABC):
     def step(self, actions: np.ndarray) -> Moment:
         """What follows the joint action `actions`  # (num_agents,) int32."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (most have nothing to give back)
         """Give back what the world holds: windows, files, games."""
 
     def picture(self) -> np.ndarray:

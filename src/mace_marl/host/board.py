@@ -5,11 +5,11 @@ is a file without a name: it ends with the last process that holds it, however t
 """
 
 import mmap
-import os
 import tempfile
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class Row:
             "reward": (agents,),
             "available": (agents, self.sizes.num_actions),
             "alive": (agents,),
-            **{flag: () for flag in FLAGS},
+            **dict.fromkeys(FLAGS, ()),
         }
         parts, start = {}, 0
         for name, shape in shapes.items():
@@ -66,10 +66,10 @@ class Row:
     def width(self) -> int:
         return self.parts[FLAGS[-1]][0].stop
 
-    def part(self, rows, name: str):  # noqa: ANN001, ANN201 (arrays of NumPy and of JAX alike)
-        """One part of rows (…, width)  # (…, *shape), a view of NumPy arrays."""
+    def part(self, rows: Any, name: str) -> Any:
+        """One part of rows (…, width), of NumPy (then it is a view) or of JAX  # (…, *shape)."""
         columns, shape = self.parts[name]
-        return rows[..., columns].reshape(*rows.shape[:-1], *shape)
+        return rows[..., columns].reshape((*rows.shape[:-1], *shape))
 
 
 class Board:
@@ -105,7 +105,9 @@ class Board:
             size += -(-int(np.prod(shape)) * np.dtype(kind).itemsize // 64) * 64
         self._file = None
         if descriptor is None:
-            self._file = tempfile.TemporaryFile(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)  # noqa: PTH112, SIM115
+            in_memory = Path("/dev/shm")
+            directory = in_memory if in_memory.is_dir() else None
+            self._file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115 (kept open)
             self._file.truncate(size)
             descriptor = self._file.fileno()
         self.descriptor = descriptor

@@ -29,8 +29,8 @@ from mace_marl.viewer.progress import say
 class Running(NamedTuple):
     """The running episodes so far."""
 
-    returns: Array  # (envs,), mean over agents
-    length: Array  # (envs,) int32
+    returns: Any  # (envs,), mean over agents
+    length: Any  # (envs,) int32
 
 
 class HostStage(NamedTuple):
@@ -51,12 +51,15 @@ class HostStage(NamedTuple):
 
 
 class Lived(NamedTuple):
-    """What a rollout leaves behind, before it is taken apart. `t` runs over steps."""
+    """What a rollout leaves behind, before it is taken apart. `t` runs over steps.
 
-    seen: np.ndarray  # (t, envs, width): acted upon
-    after: np.ndarray  # (t, envs, width): what came of it
-    acted: np.ndarray  # (t, envs, num_agents, 2): actions and their log-probabilities
-    last: np.ndarray  # (envs, width): what is seen after the rollout
+    Arrays are NumPy's while they are written, and JAX's inside the update.
+    """
+
+    seen: Any  # (t, envs, width): acted upon
+    after: Any  # (t, envs, width): what came of it
+    acted: Any  # (t, envs, num_agents, 2): actions and their log-probabilities
+    last: Any  # (envs, width): what is seen after the rollout
     hidden: list[Array]  # each (envs, num_agents, hidden_size): of actors, where chunks begin
 
 
@@ -91,10 +94,8 @@ class Collector:
 
     def collect(self, learners: Learner, stage: HostStage) -> tuple[HostStage, Lived]:
         """rollout_length steps of every environment."""
-        settings = self.settings
-        if self.pool is None:
-            self.pool = self.world.pool(settings.num_envs)
-        pool, board = self.pool, self.pool.board
+        settings, pool = self.settings, self.open()
+        board = pool.board
         if stage.rows is not self.standing:  # of another run, or of the past
             stage = self._take_up(pool, stage)
         key, noise = self.noise(stage.key)
@@ -125,6 +126,13 @@ class Collector:
         )
         self.standing = stage.rows
         return stage, Lived(seen[:steps], after, acted, seen[steps], hidden)
+
+    def open(self) -> Pool:
+        """The pool, with an episode begun in every world when it is new."""
+        if self.pool is None:
+            self.pool = self.world.pool(self.settings.num_envs)
+            self.pool.begin((0, 0), 0)
+        return self.pool
 
     def close(self) -> None:
         if self.pool:
@@ -197,9 +205,7 @@ def step_of(row: Row, rows: Array) -> Step:
     return Step(obs=row.part(rows, "obs"), reward=row.part(rows, "reward"), **flags, **masks)
 
 
-def take_apart(
-    row: Row, lived: Lived, running: Running
-) -> tuple[Rollout, Episodes, Running]:
+def take_apart(row: Row, lived: Lived, running: Running) -> tuple[Rollout, Episodes, Running]:
     """The rollout, the episodes that ended in it, and how far the others are."""
     seen, after = step_of(row, lived.seen), step_of(row, lived.after)
     lost = row.part(lived.after, "lost") > 0  # (t, envs)

@@ -1,4 +1,4 @@
-"""A world that does almost nothing: what `mace bench` measures the collection of host worlds with."""
+"""A world that does almost nothing, to measure the collection of worlds outside JAX with."""
 
 import numpy as np
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import weakref
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -59,16 +60,14 @@ class Worker:
 class Pool:
     """`copies` of a world, in as many processes as there are cores."""
 
-    def __init__(
-        self, name: str, sizes: Sizes, copies: int, processes: int | None = None
-    ) -> None:
+    def __init__(self, name: str, sizes: Sizes, copies: int, processes: int | None = None) -> None:
         self.name, self.copies = name, copies
         self.board = Board(sizes, copies)
         processes = min(processes or cores(), copies)
         edges = [copies * number // processes for number in range(processes + 1)]
         self.workers: list[Worker] = []
         self.close = weakref.finalize(self, _close, self.workers, self.board)
-        for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        for start, stop in pairwise(edges):
             self.workers.append(self._start(start, stop))
         for number, worker in enumerate(self.workers):
             try:

@@ -3,6 +3,7 @@
 import contextlib
 import traceback
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -50,13 +51,13 @@ class Share:
                     ends.append(place)
             except Exception as error:
                 raise self._error(place, "step", failure(error)) from None
+        self._check(self.after, "step")
         self.history[self.rows[playing], self.time[playing]] = actions[playing]
         self.time[playing] += 1
         for place in np.flatnonzero(playing & (self.time >= self.board.sizes.horizon)):
             if place not in ends:
                 now["truncated"][place] = 1.0
                 ends.append(int(place))
-        self._check(self.after)
         self.ahead[:] = self.after
         for place in ends:
             if self.board.once[0]:
@@ -102,7 +103,7 @@ class Share:
             raise self._error(place, "reset", failure(error)) from None
         self._ahead["first"][place] = 1.0
         self._ahead["lost"][place] = float(lost)
-        self._check(self.ahead[place : place + 1], place)
+        self._check(self.ahead[place : place + 1], "reset", place)
 
     def close(self) -> None:
         for world in self.worlds:
@@ -133,24 +134,25 @@ class Share:
         parts["success"][place] = float(success)
         return True
 
-    def _fit(self, what: str, value: object, target: np.ndarray, scalar: bool = False) -> None:
-        shape = np.shape(value)  # pyright: ignore[reportArgumentType]
+    def _fit(self, what: str, value: Any, target: np.ndarray, scalar: bool = False) -> None:
+        shape = np.shape(value)
         if shape != target.shape and not (scalar and shape == ()):
             raise WorldError(f"{what} must be of shape {target.shape}, not {shape}")
         target[...] = value
 
-    def _check(self, rows: np.ndarray, first: int = 0) -> None:
+    def _check(self, rows: np.ndarray, where: str, first: int = 0) -> None:
         """Numbers are finite and everyone can do something: of all rows at once, to be quick."""
         if not np.isfinite(rows[:, self.numeric]).all():
             place = int(np.flatnonzero(~np.isfinite(rows[:, self.numeric]).all(axis=1))[0])
-            obs = self.board.row.part(rows[place], "obs")
-            what = "a reward" if np.isfinite(obs).all() else "an observation"
-            raise self._error(first + place, "step", f"{what} is not finite")
+            good = np.isfinite(self.board.row.part(rows[place], "obs")).all(axis=1)
+            agent = int(np.argmin(good))
+            what = "a reward" if good.all() else f"an observation of agent {agent}"
+            raise self._error(first + place, where, f"{what} is not finite")
         available = self.board.row.part(rows, "available")
         if not available.any(axis=-1).all():
             place, agent = np.argwhere(~available.any(axis=-1))[0]
             problem = f"agent {agent} has no available action"
-            raise self._error(first + int(place), "step", problem)
+            raise self._error(first + int(place), where, problem)
 
     def _error(self, place: int, where: str, problem: str) -> WorldError:
         when = f"{where} {self.time[place] + 1}" if where == "step" else where

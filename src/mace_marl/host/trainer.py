@@ -1,6 +1,6 @@
 """Training in worlds outside JAX: they are played from Python, the rest is the same program."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ from jax.sharding import PartitionSpec as P
 
 from mace_marl.agent.experience import Rollout
 from mace_marl.agent.learner import Learner
+from mace_marl.envs.api import World
 from mace_marl.host.board import Row
 from mace_marl.host.collect import Collector, HostStage, Lived, Running, first_stage, take_apart
 from mace_marl.host.world import Hosted
@@ -72,9 +73,7 @@ class HostTrainer(Trainer):
         stage, lived = self.collector.collect(state.learners, self._stage(state))
         return self.learn(state.learners, stage, lived)
 
-    def learn(
-        self, learners: Learner, stage: HostStage, lived: Lived
-    ) -> tuple[TrainState, Report]:
+    def learn(self, learners: Learner, stage: HostStage, lived: Lived) -> tuple[TrainState, Report]:
         """What follows collecting. The old learners are used up."""
         memory = _Memory(stage.critic_hidden)
         learners, memory, running, report = self._learn(
@@ -92,6 +91,9 @@ class HostTrainer(Trainer):
         hidden = [stage.actor_hidden] * (steps // self.settings.chunk_length)
         whole, _, _ = take_apart(self.row, Lived(rows, rows, acted, rows[0], hidden), stage.running)
         return state.learners, agents_first(whole), stage.critic_hidden.swapaxes(0, 1)
+
+    def open(self) -> None:
+        self.collector.open()
 
     def close(self) -> None:
         self.collector.close()
@@ -113,18 +115,17 @@ class HostTrainer(Trainer):
         settings: Settings,
     ) -> tuple[Learner, _Memory, Running, Report]:
         part, episodes, running = take_apart(self.row, lived, running)
-        state: Any = TrainState(learners, memory)  # pyright: ignore[reportArgumentType]
-        (learners, memory), report = self.learn_on_shard(state, part, episodes, settings)
-        return learners, memory, running, report
+        state = TrainState(learners, memory)  # pyright: ignore[reportArgumentType]
+        state, report = self.learn_on_shard(state, part, episodes, settings)
+        return state.learners, state.stage, running, report  # pyright: ignore[reportReturnType]
 
     def _stage(self, state: TrainState) -> HostStage:
         assert isinstance(state.stage, HostStage)
         return state.stage
 
 
-def make_trainer(
-    world: Any, method: Method, settings: Settings, layout: Layout
-) -> Trainer:
+def make_trainer(world: World, method: Method, settings: Settings, layout: Layout) -> Trainer:
     """The trainer of a world, wherever it runs."""
-    kind = HostTrainer if isinstance(world, Hosted) else Trainer
-    return kind(world, method, settings, layout)
+    if isinstance(world, Hosted):
+        return HostTrainer(world, method, settings, layout)
+    return Trainer(world, method, settings, layout)

@@ -12,7 +12,7 @@ import signal
 import sys
 from typing import NamedTuple
 
-from mace_marl.host.api import WorldError
+from mace_marl.host.api import HostWorld, WorldError
 from mace_marl.host.board import Board, Sizes
 from mace_marl.host.share import Share, failure
 
@@ -49,7 +49,7 @@ def main() -> None:
             share.close()
 
 
-def _make(orders: Orders, sizes: Sizes) -> list:  # noqa: ANN001
+def _make(orders: Orders, sizes: Sizes) -> list[HostWorld]:
     from mace_marl.host.worlds import make_host
 
     worlds = []

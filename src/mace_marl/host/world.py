@@ -1,11 +1,12 @@
 """A world outside JAX as trainers and viewers know it: its sizes, and how to have many of it."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from jax import Array
 
-from mace_marl.envs.api import Interface
+from mace_marl.envs.api import Step, World
 from mace_marl.errors import UserError
 from mace_marl.host.api import HostWorld, Moment
 from mace_marl.host.board import Sizes
@@ -29,8 +30,11 @@ class Live(NamedTuple):
     moment: Moment
 
 
-class Hosted(Interface):
-    """A world that runs in processes of its own. What it shows is continuous: no `features`."""
+class Hosted(World):
+    """A world that runs in processes of its own. What it shows is continuous: no `features`.
+
+    To learning it is a world like any other, but it cannot be traced: see `collect` and `play`.
+    """
 
     def __init__(self, name: str) -> None:
         world = make_host(name)
@@ -41,8 +45,18 @@ class Hosted(Interface):
         self.__doc__ = type(world).__doc__
         world.close()
 
+    def reset(self, key: Array) -> tuple[Any, Step]:
+        raise UserError(f"{self.name} runs outside JAX; step it as a mace_marl.host.HostWorld.")
+
+    def step(self, key: Array, state: Any, actions: Array) -> tuple[Any, Step]:
+        return self.reset(key)
+
     def pool(self, copies: int) -> Pool:
         return Pool(self.name, self.sizes, copies)
+
+    def beginning(self) -> Live:
+        world = make_host(self.name, drawn=True)
+        return Live(world, None, world.reset(0))
 
     def moments(self, states: Recorded, episode: int, length: int) -> Iterator[Live]:
         """An episode played again in this process, for `picture` and `text`."""
@@ -58,15 +72,15 @@ class Hosted(Interface):
         finally:
             world.close()
 
-    def picture(self, live: Live) -> np.ndarray:
-        return live.world.picture()
+    def picture(self, state: Live) -> np.ndarray:
+        return state.world.picture()
 
-    def text(self, live: Live) -> str:
+    def text(self, state: Live) -> str:
         """The world's own text, or what each agent did, got and sees."""
         try:
-            return live.world.text()
+            return state.world.text()
         except NotImplementedError:
-            return "\n".join(self._line(live, agent) for agent in range(self.num_agents))
+            return "\n".join(self._line(state, agent) for agent in range(self.num_agents))
 
     def _line(self, live: Live, agent: int) -> str:
         action = "–" if live.actions is None else str(live.actions[agent])

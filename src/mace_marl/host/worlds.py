@@ -1,6 +1,8 @@
 """Worlds outside JAX by name: `pettingzoo:module`, `smac/map`, or `module:name` of a HostWorld."""
 
+import contextlib
 import importlib
+import sys
 from typing import Any
 
 from mace_marl.errors import UserError
@@ -15,22 +17,29 @@ def is_host(name: str) -> bool:
 
 
 def make_host(name: str, drawn: bool = False) -> HostWorld:
-    """The world of a task; `drawn`: one whose picture will be asked for."""
-    if name.startswith(PETTINGZOO):
-        from mace_marl.host.pettingzoo import make_pettingzoo
+    """The world of a task; `drawn`: one whose picture will be asked for.
 
-        world = make_pettingzoo(name.removeprefix(PETTINGZOO), drawn)
-    elif name.startswith(SMAC):
-        from mace_marl.host.smac import make_smac
-
-        world = make_smac(name.removeprefix(SMAC))
-    else:
-        world = as_host(name, import_attribute(name, name))
+    What it prints goes to standard error: standard output may be one JSON document.
+    """
+    with contextlib.redirect_stdout(sys.stderr):
+        world = _make(name, drawn)
     try:
         check_sizes(world)
     except WorldError as error:
         raise WorldError(f"task '{name}': {error}") from None
     return world
+
+
+def _make(name: str, drawn: bool) -> HostWorld:
+    if name.startswith(PETTINGZOO):
+        from mace_marl.host.pettingzoo import make_pettingzoo
+
+        return make_pettingzoo(name.removeprefix(PETTINGZOO), drawn)
+    if name.startswith(SMAC):
+        from mace_marl.host.smac import make_smac
+
+        return make_smac(name.removeprefix(SMAC))
+    return as_host(name, import_attribute(name, name))
 
 
 def as_host(name: str, found: Any) -> HostWorld:

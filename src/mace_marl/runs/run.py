@@ -36,7 +36,7 @@ class Run:
     config: Config
 
     @cached_property
-    def world(self) -> World | Hosted:
+    def world(self) -> World:
         return make_world(self.config.task, self.config.map)
 
     @property
@@ -177,8 +177,12 @@ def start(
     )
     run = Run(directory, config)
     trainer = run.trainer()
-    _create(directory, config)
-    training.train(directory, config, lambda: trainer, None, progress)
+    try:
+        trainer.open()
+        _create(directory, config)
+        training.train(directory, config, lambda: trainer, None, progress)
+    finally:
+        trainer.close()
     return run
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from jax import Array
 
 from mace_marl.agent.encoding import Encoding
-from mace_marl.envs.api import Interface
+from mace_marl.envs.api import World
 from mace_marl.settings import Settings
 
 Report = dict[str, Array]
@@ -23,7 +23,7 @@ class Novelty(abc.ABC):
 
     @classmethod
     @abc.abstractmethod
-    def of(cls, world: Interface, encoding: Encoding, settings: Settings) -> "Novelty":
+    def of(cls, world: World, encoding: Encoding, settings: Settings) -> "Novelty":
         """The measure for this world, or a UserError that says why it cannot be had."""
 
     @abc.abstractmethod

@@ -7,7 +7,7 @@ from jax import Array
 
 from mace_marl.agent.encoding import Encoding, Index, index_columns
 from mace_marl.agent.novelty.api import Novelty
-from mace_marl.envs.api import Interface
+from mace_marl.envs.api import World
 from mace_marl.settings import Settings
 
 
@@ -16,7 +16,7 @@ class CountNovelty(Novelty):
     index: Index
 
     @classmethod
-    def of(cls, world: Interface, encoding: Encoding, settings: Settings) -> "CountNovelty":
+    def of(cls, world: World, encoding: Encoding, settings: Settings) -> "CountNovelty":
         return cls(index_columns(world, world.place, "counting visits", "--novelty rnd"))
 
     def init(self, settings: Settings, key: Array) -> Array:

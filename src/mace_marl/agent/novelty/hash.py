@@ -15,7 +15,7 @@ from jax import Array
 from mace_marl.agent.encoding import Encoding
 from mace_marl.agent.novelty.api import Novelty
 from mace_marl.agent.novelty.count import rarity
-from mace_marl.envs.api import Interface
+from mace_marl.envs.api import World
 from mace_marl.settings import Settings
 
 
@@ -29,7 +29,7 @@ class HashNovelty(Novelty):
     encoding: Encoding
 
     @classmethod
-    def of(cls, world: Interface, encoding: Encoding, settings: Settings) -> "HashNovelty":
+    def of(cls, world: World, encoding: Encoding, settings: Settings) -> "HashNovelty":
         return cls(encoding)
 
     def init(self, settings: Settings, key: Array) -> Hashed:

@@ -17,7 +17,7 @@ from mace_marl.agent.encoding import Encoding
 from mace_marl.agent.mlp import MLP, make_mlp
 from mace_marl.agent.novelty.api import Novelty, Report
 from mace_marl.agent.optimiser import Optimised, init_optimised
-from mace_marl.envs.api import Interface
+from mace_marl.envs.api import World
 from mace_marl.settings import Settings
 
 TARGET_LAYERS, PREDICTOR_LAYERS, OUTPUTS = 2, 4, 32  # hidden layers, and what both say
@@ -34,7 +34,7 @@ class RandomNetworkDistillation(Novelty):
 
     @classmethod
     def of(
-        cls, world: Interface, encoding: Encoding, settings: Settings
+        cls, world: World, encoding: Encoding, settings: Settings
     ) -> "RandomNetworkDistillation":
         return cls(encoding)
 

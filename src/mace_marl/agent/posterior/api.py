@@ -10,7 +10,7 @@ from jax import Array
 
 from mace_marl.agent.encoding import Encoding
 from mace_marl.agent.experience import Rollout
-from mace_marl.envs.api import Interface
+from mace_marl.envs.api import World
 from mace_marl.settings import Settings
 
 
@@ -27,7 +27,7 @@ class Posterior(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def of(
-        cls, world: Interface, encoding: Encoding, settings: Settings, together: bool
+        cls, world: World, encoding: Encoding, settings: Settings, together: bool
     ) -> "Posterior":
         """The estimate for this world, or a UserError that says why it cannot be had.
 

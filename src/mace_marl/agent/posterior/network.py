@@ -18,7 +18,7 @@ from mace_marl.agent.mlp import MLP, make_mlp
 from mace_marl.agent.networks import log_policy
 from mace_marl.agent.optimiser import Optimised, init_optimised
 from mace_marl.agent.posterior.api import Accumulated, Posterior
-from mace_marl.envs.api import Interface
+from mace_marl.envs.api import World
 from mace_marl.settings import Settings
 
 LAYERS = 2  # hidden
@@ -46,7 +46,7 @@ class NetworkPosterior(Posterior):
 
     @classmethod
     def of(
-        cls, world: Interface, encoding: Encoding, settings: Settings, together: bool
+        cls, world: World, encoding: Encoding, settings: Settings, together: bool
     ) -> "NetworkPosterior":
         return cls(encoding, world.num_actions, 1 if together else world.num_agents - 1)
 

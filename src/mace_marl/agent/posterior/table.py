@@ -16,7 +16,7 @@ from mace_marl.agent import intrinsic
 from mace_marl.agent.encoding import Encoding, Index, index_columns
 from mace_marl.agent.experience import Rollout
 from mace_marl.agent.posterior.api import Accumulated, Posterior
-from mace_marl.envs.api import Interface
+from mace_marl.envs.api import World
 from mace_marl.errors import UserError
 from mace_marl.settings import Settings
 
@@ -40,7 +40,7 @@ class TablePosterior(Posterior):
 
     @classmethod
     def of(
-        cls, world: Interface, encoding: Encoding, settings: Settings, together: bool
+        cls, world: World, encoding: Encoding, settings: Settings, together: bool
     ) -> "TablePosterior":
         everything = tuple(range(world.observation_size))
         index = index_columns(world, everything, "the table posterior", "--posterior network")
