@@ -3,11 +3,10 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import weakref
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -30,10 +29,12 @@ class Died(Exception):
 @dataclass
 class Worker:
     process: subprocess.Popen[bytes]
-    line: socket.socket
+    commands: int  # our ends of the pipes to it and from it
+    answers: int
     start: int
     stop: int
     deaths: int = 0
+    closed: bool = False
 
     @property
     def worlds(self) -> slice:
@@ -41,20 +42,24 @@ class Worker:
 
     def send(self, command: bytes) -> None:
         try:
-            os.write(self.line.fileno(), command)
-        except (BrokenPipeError, ConnectionResetError):
+            os.write(self.commands, command)
+        except BrokenPipeError:
             raise Died from None
 
     def wait(self) -> None:
         """Until it has done what it was told; what went wrong in its worlds is raised here."""
-        try:
-            answer = os.read(self.line.fileno(), 1)
-            if answer == FAILED:
-                raise WorldError(_read_all(self.line).decode())
-        except ConnectionResetError:
-            answer = b""
+        answer = os.read(self.answers, 1)
+        if answer == FAILED:
+            raise WorldError(_read_all(self.answers).decode())
         if not answer:
             raise Died
+
+    def close(self) -> None:
+        """It ends when its pipes do."""
+        if not self.closed:
+            os.close(self.commands)
+            os.close(self.answers)
+        self.closed = True
 
 
 class Pool:
@@ -162,38 +167,37 @@ class Pool:
                 continue
 
     def _start(self, start: int, stop: int) -> Worker:
-        ours, theirs = socket.socketpair()
-        sizes, board = self.board.sizes, self.board.descriptor
-        orders = Orders(
-            self.name,
-            (sizes.num_agents, sizes.num_actions, sizes.observation_size, sizes.horizon),
-            *(self.copies, start, stop, board, theirs.fileno()),
-        )
+        their_commands, our_commands = os.pipe()
+        our_answers, their_answers = os.pipe()
+        theirs = (self.board.descriptor, their_commands, their_answers)
+        sizes = astuple(self.board.sizes)
+        orders = Orders(self.name, sizes, self.copies, start, stop, *theirs)
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # noqa: PTH109
         process = subprocess.Popen(
             [sys.executable, "-m", "mace_marl.host.worker", json.dumps(orders)],
             env=ONE_THREAD | os.environ | {"PYTHONPATH": path},
             stdin=subprocess.DEVNULL,
             stdout=2,  # standard output may be one JSON document
-            pass_fds=(board, theirs.fileno()),
+            pass_fds=theirs,
             start_new_session=True,  # Ctrl-C is for the trainer
         )
-        theirs.close()
-        return Worker(process, ours, start, stop)
+        os.close(their_commands)
+        os.close(their_answers)
+        return Worker(process, our_commands, our_answers, start, stop)
 
 
 def _close(workers: list[Worker], board: Board) -> None:
-    """Workers end when their line does; what a world takes to close, it is given."""
+    """Workers end when their pipes do; what a world takes to close, it is given."""
     for worker in workers:
-        worker.line.close()
+        worker.close()
     for worker in workers:
         _end(worker)
     board.close()
 
 
 def _end(worker: Worker) -> str:
-    """Wait for a worker whose line is closed or broken; how it ended, in words."""
-    worker.line.close()
+    """Wait for a worker that must end now; how it did, in words."""
+    worker.close()
     try:
         status = worker.process.wait(timeout=10)
     except subprocess.TimeoutExpired:
@@ -204,8 +208,8 @@ def _end(worker: Worker) -> str:
     return f"ended (status {status})"
 
 
-def _read_all(line: socket.socket) -> bytes:
+def _read_all(answers: int) -> bytes:
     parts = []
-    while part := line.recv(1 << 16):
+    while part := os.read(answers, 1 << 16):
         parts.append(part)
     return b"".join(parts)

@@ -3,13 +3,27 @@
 import contextlib
 import traceback
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mace_marl.errors import UserError
 from mace_marl.host.api import HostWorld, Moment, WorldError
 from mace_marl.host.board import Board, episode_seed
+
+
+class Slot(NamedTuple):
+    """The parts of one row, as views that are made once: making them is slower than writing."""
+
+    obs: np.ndarray  # (num_agents, observation_size)
+    reward: np.ndarray  # (num_agents,)
+    available: np.ndarray  # (num_agents, num_actions)
+    alive: np.ndarray  # (num_agents,)
+    first: np.ndarray  # (), as all flags
+    terminated: np.ndarray
+    truncated: np.ndarray
+    success: np.ndarray
+    lost: np.ndarray
 
 
 class Share:
@@ -20,49 +34,48 @@ class Share:
         self.worlds = worlds
         self.numbers = range(start, start + len(worlds))
         mine = slice(start, start + len(worlds))
-        self.board, sizes = board, board.sizes
+        self.board, row = board, board.row
         self.actions, self.history = board.actions[mine], board.history[mine]
         self.episode, self.time = board.episode[mine], board.time[mine]
         self.after, self.ahead = board.after[mine], board.ahead[mine]
-        self.obs_shape = (sizes.num_agents, sizes.observation_size)
-        # Views of the rows' parts, made once: making them is slower than writing to them.
-        self._after = {name: board.row.part(self.after, name) for name in board.row.parts}
-        self._ahead = {name: board.row.part(self.ahead, name) for name in board.row.parts}
-        self.blank = np.zeros(board.row.width, np.float32)
+        self._after, self._ahead = (
+            [Slot(**{part: row.part(one, part) for part in row.parts}) for one in rows]
+            for rows in (self.after, self.ahead)
+        )
+        self.blank = np.zeros(row.width, np.float32)
         for part in ("available", "alive"):
-            board.row.part(self.blank, part)[...] = 1.0
-        self.numeric = slice(0, board.row.parts["reward"][0].stop)  # obs and reward
-        self.over = np.zeros(len(worlds), bool)
-        self.rows = np.arange(len(worlds))
+            row.part(self.blank, part)[...] = 1.0
+        self.numeric = slice(0, row.parts["reward"][0].stop)  # obs and reward
+        self.playing = list(range(len(worlds)))  # those whose episode is not over
 
     def step(self) -> None:
         """One step of every world whose episode is not over."""
         actions = self.actions.copy()  # a world may keep what it is given
-        now = self._after
         self.after[:] = self.blank
         ends: list[int] = []
-        if self.over.any():
-            self.after[self.over] = self.ahead[self.over]
-            now["reward"][self.over] = 0.0
-        playing = ~self.over
-        for place in np.flatnonzero(playing).tolist():
+        for place in self.playing:
             try:
-                if self._write(now, place, self.worlds[place].step(actions[place])):
+                moment = self.worlds[place].step(actions[place])
+                if self._write(self._after[place], moment):
                     ends.append(place)
             except Exception as error:
                 raise self._error(place, "step", failure(error)) from None
         self._check(self.after, "step")
-        self.history[self.rows[playing], self.time[playing]] = actions[playing]
+        playing = self.playing
+        self.history[playing, self.time[playing]] = actions[playing]
         self.time[playing] += 1
-        for place in np.flatnonzero(playing & (self.time >= self.board.sizes.horizon)):
-            if place not in ends:
-                now["truncated"][place] = 1.0
-                ends.append(int(place))
+        if self.time.max() >= self.board.sizes.horizon:
+            for place in playing:
+                if self.time[place] >= self.board.sizes.horizon and place not in ends:
+                    self._after[place].truncated[...] = 1.0
+                    ends.append(place)
         self.ahead[:] = self.after
-        for place in ends:
-            if self.board.once[0]:
-                self.over[place] = True
-            else:
+        if not ends:
+            return
+        if self.board.once[0]:
+            self.playing = [place for place in playing if place not in ends]
+        else:
+            for place in ends:
                 self.begin(place, self.episode[place] + 1)
 
     def take_up(self) -> None:
@@ -70,7 +83,7 @@ class Share:
 
         One that does not come to the same observations begins a new episode, and is marked as lost.
         """
-        self.over[:] = False
+        self.playing = list(range(len(self.worlds)))
         for place, world in enumerate(self.worlds):
             wanted, time = self.ahead[place].copy(), int(self.time[place])
             history = self.history[place, :time].copy()
@@ -81,7 +94,7 @@ class Share:
             for actions in history:
                 self.ahead[place] = self.blank
                 try:
-                    if self._write(self._ahead, place, world.step(actions)):
+                    if self._write(self._ahead[place], world.step(actions)):
                         break
                 except Exception as error:
                     raise self._error(place, "step", failure(error)) from None
@@ -96,13 +109,13 @@ class Share:
         seed = episode_seed(self.board.root, self.numbers[place], episode)
         self.ahead[place] = self.blank
         try:
-            ended = self._write(self._ahead, place, self.worlds[place].reset(seed))
-            if ended or self._ahead["reward"][place].any():
+            ended = self._write(self._ahead[place], self.worlds[place].reset(seed))
+            if ended or self._ahead[place].reward.any():
                 raise WorldError("reset must give no reward and must not end the episode")
         except Exception as error:
             raise self._error(place, "reset", failure(error)) from None
-        self._ahead["first"][place] = 1.0
-        self._ahead["lost"][place] = float(lost)
+        self._ahead[place].first[...] = 1.0
+        self._ahead[place].lost[...] = float(lost)
         self._check(self.ahead[place : place + 1], "reset", place)
 
     def close(self) -> None:
@@ -110,35 +123,29 @@ class Share:
             with contextlib.suppress(Exception):
                 world.close()
 
-    def _write(self, parts: dict[str, np.ndarray], place: int, moment: Moment) -> bool:
+    def _write(self, slot: Slot, moment: Moment) -> bool:
         """Put a moment into its row; whether the episode ends with it."""
         if type(moment) is not Moment:
             raise WorldError(f"must return a mace_marl.host.Moment, not {type(moment).__name__}")
         obs, reward, terminated, truncated, available, alive, success = moment
-        if np.shape(obs) != self.obs_shape:
-            raise WorldError(f"obs must be of shape {self.obs_shape}, not {np.shape(obs)}")
-        parts["obs"][place] = obs
-        self._fit("reward", reward, parts["reward"][place], scalar=True)
+        _fill("obs", slot.obs, obs)
+        if isinstance(reward, np.ndarray) and reward.ndim:
+            _fill("reward", slot.reward, reward)
+        else:
+            _fill("reward", slot.reward, np.full(slot.reward.shape, reward))
         if available is not None:
-            self._fit("available", available, parts["available"][place])
+            _fill("available", slot.available, available)
         if alive is not None:
-            self._fit("alive", alive, parts["alive"][place])
+            _fill("alive", slot.alive, alive)
         if not (terminated or truncated):
             return False
         if terminated and truncated:
             raise WorldError("an episode must not end both ways; a success terminates")
         if success is None:
-            success = bool(terminated) and parts["reward"][place].sum() > 0
-        parts["terminated"][place] = float(terminated)
-        parts["truncated"][place] = float(truncated)
-        parts["success"][place] = float(success)
+            success = bool(terminated) and slot.reward.sum() > 0
+        slot.terminated[...], slot.truncated[...] = bool(terminated), bool(truncated)
+        slot.success[...] = bool(success)
         return True
-
-    def _fit(self, what: str, value: Any, target: np.ndarray, scalar: bool = False) -> None:
-        shape = np.shape(value)
-        if shape != target.shape and not (scalar and shape == ()):
-            raise WorldError(f"{what} must be of shape {target.shape}, not {shape}")
-        target[...] = value
 
     def _check(self, rows: np.ndarray, where: str, first: int = 0) -> None:
         """Numbers are finite and everyone can do something: of all rows at once, to be quick."""
@@ -157,6 +164,13 @@ class Share:
     def _error(self, place: int, where: str, problem: str) -> WorldError:
         when = f"{where} {self.time[place] + 1}" if where == "step" else where
         return WorldError(f"{self.name}, world {self.numbers[place]}, {when}: {problem}.")
+
+
+def _fill(what: str, target: np.ndarray, value: Any) -> None:
+    shape = value.shape if isinstance(value, np.ndarray) else np.shape(value)
+    if shape != target.shape:
+        raise WorldError(f"{what} must be of shape {target.shape}, not {shape}")
+    target[...] = value
 
 
 def failure(error: BaseException) -> str:

@@ -2,8 +2,8 @@
 
 It is started as a program of its own (`python -m mace_marl.host.worker`), not forked, for JAX's
 threads do not survive that; and not by `multiprocessing`, which would run a user's script again.
-Commands and answers are single bytes on a socket; all numbers pass through the board. When the
-trainer ends, in whatever way, the socket does too, and then so does the worker.
+Commands and answers are single bytes on pipes; all numbers pass through the board. When the
+trainer ends, in whatever way, its end of the pipes does too, and then so does the worker.
 """
 
 import json
@@ -23,12 +23,13 @@ class Orders(NamedTuple):
     """What a worker is started with."""
 
     world: str  # the name of the task
-    sizes: tuple[int, int, int, int]
+    sizes: tuple[int, ...]
     copies: int  # of all workers together
     start: int  # the first world of this worker
     stop: int
-    board: int  # file descriptors
-    socket: int
+    board: int  # file descriptors, here and below
+    commands: int
+    answers: int
 
 
 def main() -> None:
@@ -39,11 +40,11 @@ def main() -> None:
     try:
         board = Board(Sizes(*orders.sizes), orders.copies, orders.board)
         share = Share(orders.world, _make(orders, board.sizes), board, orders.start)
-        _serve(share, orders.socket)
+        _serve(share, orders.commands, orders.answers)
     except WorldError as error:
-        _tell(orders.socket, str(error))
+        _tell(orders.answers, str(error))
     except Exception as error:  # while the worlds were made
-        _tell(orders.socket, f"{orders.world} cannot be made: {failure(error)}.")
+        _tell(orders.answers, f"{orders.world} cannot be made: {failure(error)}.")
     finally:
         if share:
             share.close()
@@ -60,19 +61,19 @@ def _make(orders: Orders, sizes: Sizes) -> list[HostWorld]:
     return worlds
 
 
-def _serve(share: Share, socket: int) -> None:
-    os.write(socket, DONE)
-    while command := os.read(socket, 1):
+def _serve(share: Share, commands: int, answers: int) -> None:
+    os.write(answers, DONE)
+    while command := os.read(commands, 1):
         if command == STEP:
             share.step()
         else:
             share.take_up()
-        os.write(socket, DONE)
+        os.write(answers, DONE)
 
 
-def _tell(socket: int, problem: str) -> None:
+def _tell(answers: int, problem: str) -> None:
     """One sentence, and the end: the trainer reads it up to the end of the stream."""
-    os.write(socket, FAILED + problem.encode())
+    os.write(answers, FAILED + problem.encode())
 
 
 if __name__ == "__main__":
