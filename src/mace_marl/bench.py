@@ -25,7 +25,9 @@ from mace_marl.agent.learner import Agent, Learner
 from mace_marl.agent.posterior.network import Trained
 from mace_marl.envs.api import World, auto_reset
 from mace_marl.errors import UserError
-from mace_marl.machine import choose_layout, cores
+from mace_marl.host.bench import IDLE, bench_host
+from mace_marl.host.world import Hosted
+from mace_marl.machine import choose_layout, cores, start_jax
 from mace_marl.methods import get_method
 from mace_marl.tasks import TASKS, Task, get_task, make_world, task_settings
 from mace_marl.trainer import Trainer, TrainState, agents_first, join_shards
@@ -40,14 +42,7 @@ BATCHES = (1024, 8192)  # environments per device tried in random play
 
 def bench_all(preset: str, method: str | None) -> dict[str, Any]:
     """Every registered task, each in a process of its own, so that memory is told apart."""
-    parts = []
-    for task in TASKS:
-        arguments = ["bench", "--task", task, "--preset", preset, "--json"]
-        arguments += ["--method", method] if method else []
-        output = subprocess.run(
-            [sys.executable, "-m", "mace_marl", *arguments], stdout=subprocess.PIPE, check=True
-        ).stdout
-        parts.append(json.loads(output))
+    parts = [_bench_apart(task, preset, method) for task in TASKS]
     peak = max(part["peak_gflops"] for part in parts)
     tasks: dict[str, dict[str, Any]] = {}
     for part in parts:
@@ -56,7 +51,17 @@ def bench_all(preset: str, method: str | None) -> dict[str, Any]:
             tasks[task] = figures | {
                 name: fraction * part["peak_gflops"] / peak for name, fraction in fractions.items()
             }
-    return parts[0] | {"peak_gflops": peak, "tasks": tasks}
+    host = _bench_apart(IDLE, preset, method)["host"]
+    return parts[0] | {"peak_gflops": peak, "tasks": tasks, "host": host}
+
+
+def _bench_apart(task: str, preset: str, method: str | None) -> dict[str, Any]:
+    arguments = ["bench", "--task", task, "--preset", preset, "--json"]
+    arguments += ["--method", method] if method else []
+    output = subprocess.run(
+        [sys.executable, "-m", "mace_marl", *arguments], stdout=subprocess.PIPE, check=True
+    ).stdout
+    return json.loads(output)
 
 
 def fullest_method(task: Task, preset: str) -> str:
@@ -72,8 +77,14 @@ def fullest_method(task: Task, preset: str) -> str:
 
 
 def bench_task(task: str, preset: str, method: str | None) -> dict[str, Any]:
-    """All figures for one task; without a method, of the fullest that it can be trained with."""
+    """All figures for one task; without a method, of the fullest that it can be trained with.
+
+    Of a world outside JAX, only what its collection costs: learning is that of any other world.
+    """
     found = get_task(task)
+    if isinstance(make_world(found.name, found.map), Hosted):
+        start_jax(1, prompt=True)
+        return _this_machine(preset) | {"tasks": {}, "host": bench_host(found.name)}
     settings = task_settings(found, preset)
     layout = choose_layout(settings)
     method = method or fullest_method(found, preset)
@@ -98,12 +109,8 @@ def bench_task(task: str, preset: str, method: str | None) -> dict[str, Any]:
     def fraction_of_peak(stage: str) -> float | None:
         return work[stage] / stages[stage] / peak if work[stage] else None
 
-    return {
+    return _this_machine(preset) | {
         "peak_gflops": peak,
-        "cores": cores(),
-        "devices": [str(device) for device in jax.devices()],
-        "jax": jax.__version__,
-        "preset": preset,
         "tasks": {
             task: {
                 "method": method,
@@ -125,6 +132,15 @@ def bench_task(task: str, preset: str, method: str | None) -> dict[str, Any]:
                 "layout": vars(layout),
             }
         },
+    }
+
+
+def _this_machine(preset: str) -> dict[str, Any]:
+    return {
+        "cores": cores(),
+        "devices": [str(device) for device in jax.devices()],
+        "jax": jax.__version__,
+        "preset": preset,
     }
 
 

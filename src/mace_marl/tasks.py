@@ -4,7 +4,6 @@ This file imports no JAX, so that listing tasks is quick; `make_world` does, whe
 """
 
 import difflib
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
@@ -158,9 +157,13 @@ TASKS: dict[str, str] = {name: row.sentence for name, (row, *_) in _DRAWN.items(
 
 OWN_BUDGET = 10_000_000  # for a user's own map or world
 
+# Worlds outside JAX show no discrete features, so novelty and posterior are learned.
+HOST_ROLLOUT = 300  # steps at least: short episodes would make for small updates
+
 
 def get_task(name: str) -> Task:
-    """A registered task, a path to a drawn world (`….toml`), or one in Python (`module:name`)."""
+    """A registered task, a drawn world (`….toml`), one in Python (`module:name`), or one outside
+    JAX (`pettingzoo:module`, `smac/map`, or `module:name` too)."""
     if name in _DRAWN:
         row, kind, folder = _DRAWN[name]
         file = resources.files(f"mace_marl.envs.{kind}") / folder / f"{name.split('/')[1]}.toml"
@@ -181,15 +184,20 @@ def get_task(name: str) -> Task:
             longest = max(_SKIRMISH["rollout_length"], overrides["rollout_length"])
             overrides = _SKIRMISH | {"rollout_length": longest}
         return Task(name, drawn.description, OWN_BUDGET, overrides, drawn.source)
-    if ":" in name:
+    if ":" in name or name.startswith("smac/"):
+        from mace_marl.host.world import Hosted
+
         world = _import_world(name)
         overrides = {"rollout_length": _whole_chunks(world.horizon)}
+        if isinstance(world, Hosted):
+            length = _whole_chunks(max(world.horizon, HOST_ROLLOUT))
+            overrides = _OVERCOOKED | {"rollout_length": length}
         return Task(name, (world.__doc__ or "").strip(), OWN_BUDGET, overrides)
     near = difflib.get_close_matches(name, TASKS, n=1)
     hint = f"did you mean '{near[0]}'" if near else f"there are {', '.join(TASKS)}"
     raise UserError(
-        f"there is no task '{name}'; {hint}, or give a path to a map, kitchen or scenario (….toml)"
-        " or a world in Python (module:name)."
+        f"there is no task '{name}'; {hint}, or give a path to a map, kitchen or scenario (….toml),"
+        " a world in Python (module:name), pettingzoo:module or smac/map."
     )
 
 
@@ -228,23 +236,26 @@ def _read_drawing(text: str, file: str) -> "Map | Kitchen | Scenario":
 
 
 def _import_world(name: str) -> "World":
-    """`module:name`, where name is a World, or a subclass made without arguments."""
+    """A world that is not drawn: in `module:name`, a World or a HostWorld, or a subclass of either
+    that is made without arguments, or a function that makes one."""
     from mace_marl.envs.api import World
+    from mace_marl.host.api import HostWorld
+    from mace_marl.host.world import Hosted
+    from mace_marl.host.worlds import import_attribute, is_host
 
-    module_name, _, attribute = name.partition(":")
-    try:
-        found = getattr(importlib.import_module(module_name), attribute)
-    except (ModuleNotFoundError, ValueError) as error:
-        raise UserError(
-            f"task '{name}' cannot be imported ({error}); is its directory on PYTHONPATH?"
-        ) from None
-    except AttributeError:
-        raise UserError(f"task '{name}': module '{module_name}' has no '{attribute}'.") from None
-    world = found() if isinstance(found, type) and issubclass(found, World) else found
+    if is_host(name):
+        return Hosted(name)
+    found = import_attribute(name, name)
+    if isinstance(found, HostWorld) or (isinstance(found, type) and issubclass(found, HostWorld)):
+        return Hosted(name)
+    world = found() if callable(found) and not isinstance(found, World) else found
+    if isinstance(world, HostWorld):
+        world.close()
+        return Hosted(name)
     if not isinstance(world, World):
         raise UserError(
-            f"task '{name}': '{attribute}' is neither a mace_marl.envs.World nor a subclass of it"
-            " (docs/worlds.md)."
+            f"task '{name}' is neither a mace_marl.envs.World nor a mace_marl.host.HostWorld, nor"
+            " a subclass of one (docs/worlds.md, docs/your-world.md)."
         )
     return world
 

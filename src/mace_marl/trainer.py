@@ -66,9 +66,12 @@ class Trainer:
 
     def init_state(self, settings: Settings, key: Array) -> TrainState:
         agents_key, stage_key = jax.random.split(key)
-        keys = jax.random.split(agents_key, self.world.num_agents)
-        learners = jax.vmap(self.agent.init, in_axes=(None, 0))(settings, keys)
+        learners = self.init_learners(settings, agents_key)
         return TrainState(learners, rollout.begin(self.world, settings, stage_key))
+
+    def init_learners(self, settings: Settings, key: Array) -> Learner:
+        keys = jax.random.split(key, self.world.num_agents)
+        return jax.vmap(self.agent.init, in_axes=(None, 0))(settings, keys)
 
     def lay_out(self, state: TrainState) -> TrainState:
         """The state on its devices: learners on all, environments shared out among them."""
@@ -89,6 +92,13 @@ class Trainer:
     def _update_on_shard(self, state: TrainState, settings: Settings) -> tuple[TrainState, Report]:
         learners, stage = state
         stage, part, episodes = rollout.collect(self.world, learners, stage, settings)
+        return self.learn_on_shard(TrainState(learners, stage), part, episodes, settings)
+
+    def learn_on_shard(
+        self, state: TrainState, part: Rollout, episodes: rollout.Episodes, settings: Settings
+    ) -> tuple[TrainState, Report]:
+        """All that follows collecting, wherever the worlds run."""
+        learners, stage = state
         rollouts = agents_first(part)
         values, stage = self.appraise(learners, rollouts, stage, settings)
         rollouts, values = join_shards(rollouts), join_shards(values)
@@ -137,6 +147,12 @@ class Trainer:
         """What every agent has after collecting on one device: the input of `agent_update`."""
         _, whole, _ = rollout.collect(self.world, state.learners, state.stage, self.settings)
         return state.learners, agents_first(whole), state.stage.critic_hidden.swapaxes(0, 1)
+
+    def open(self) -> None:
+        """Try the worlds, so that what is wrong with them is known before anything is written."""
+
+    def close(self) -> None:
+        """Give back what the worlds hold: nothing, where they are functions."""
 
     @property
     def places_shape(self) -> tuple[int, int, int]:

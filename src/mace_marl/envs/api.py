@@ -5,6 +5,7 @@ jitted and vmapped. `check` (in `checker.py`) runs the whole contract on any wor
 """
 
 import abc
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -67,6 +68,15 @@ class World(abc.ABC):
     def text(self, state: Any) -> str:
         """The state as text, for `mace watch --terminal`."""
         raise NotImplementedError
+
+    def beginning(self) -> Any:
+        """The beginning of an episode, for `picture` and `text`."""
+        return self.reset(jax.random.key(0))[0]
+
+    def moments(self, states: Any, episode: int, length: int) -> Iterator[Any]:
+        """The states of one of many episodes, in turn  # states (horizon + 1, episodes, …)."""
+        for time in range(length + 1):
+            yield jax.tree.map(lambda x, time=time: x[time, episode], states)
 
 
 def auto_reset(world: World, key: Array, state: Any, actions: Array) -> tuple[Any, Step, Step]:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mace_marl.envs.api import Step, World, auto_reset
+from mace_marl.errors import UserError
 
 
 class ContractError(AssertionError):
@@ -20,8 +21,14 @@ def check(world: World, seed: int = 0, episodes: int = 3) -> None:
     Checks names, shapes and dtypes; that a reset gives no reward and no end; that an episode never
     ends both ways and at the latest at the horizon; that rewards and observations are finite and
     declared features hold; that some action is always available; that the same key, state and
-    actions give the same step; and that auto-reset keeps the final observation.
+    actions give the same step; and that auto-reset keeps the final observation. A world outside
+    JAX is checked by `mace_marl.host.check`.
     """
+    from mace_marl.host.world import Hosted
+
+    if isinstance(world, Hosted):
+        _check_host(world.name, seed, episodes)
+        return
     _check_sizes(world)
     reset, step = _jitted(world.reset), _jitted(world.step)
     # Traced a second time, for a compiled function repeats whatever it saw when it was traced.
@@ -52,6 +59,19 @@ def check(world: World, seed: int = 0, episodes: int = 3) -> None:
             f"an episode must end at the horizon ({world.horizon} steps) at the latest",
         )
     _check_auto_reset(world, key)
+
+
+def _check_host(name: str, seed: int, episodes: int) -> None:
+    from mace_marl import host
+    from mace_marl.host.worlds import make_host
+
+    world = make_host(name)
+    try:
+        host.check(world, seed, episodes)
+    except UserError as error:
+        raise ContractError(str(error)) from None
+    finally:
+        world.close()
 
 
 def _check_sizes(world: World) -> None:

@@ -14,6 +14,9 @@ import numpy as np
 from mace_marl.envs.api import World
 from mace_marl.errors import UserError
 from mace_marl.evaluation import Played, play
+from mace_marl.host.play import play_host
+from mace_marl.host.trainer import make_trainer
+from mace_marl.host.world import Hosted
 from mace_marl.machine import Layout, choose_layout, fit_layout
 from mace_marl.methods import get_method
 from mace_marl.runs import checkpoints, training
@@ -43,13 +46,13 @@ class Run:
 
     def trainer(self) -> Trainer:
         config = self.config
-        layout = fit_layout(config.layout)
+        layout = fit_layout(config.layout, host=isinstance(self.world, Hosted))
         if layout != config.layout:
             say(
                 f"this process has fewer devices than the {config.layout.devices} the run was made"
                 " with: results will agree up to float rounding, not bit for bit."
             )
-        return Trainer(self.world, config.method, config.settings, layout)
+        return make_trainer(self.world, config.method, config.settings, layout)
 
     def checkpoint(self) -> checkpoints.Checkpoint | None:
         """The newest checkpoint that is whole and of this configuration."""
@@ -71,7 +74,7 @@ class Run:
         """The agents as they were at the newest checkpoint."""
         checkpoint = self._need_checkpoint()
         config = self.config
-        trainer = Trainer(self.world, config.method, config.settings, Layout())
+        trainer = make_trainer(self.world, config.method, config.settings, Layout())
         template = jax.eval_shape(trainer.init_state, config.settings, jax.random.key(0))
         return checkpoints.unflatten(template, checkpoint.arrays).learners
 
@@ -90,6 +93,9 @@ class Run:
         """Play episodes with the newest checkpoint's policies."""
         if episodes < 1:
             raise UserError(f"episodes must be at least 1, not {episodes}.")
+        if isinstance(self.world, Hosted):
+            copies = min(episodes, self.config.settings.num_envs)
+            return play_host(self.world, self.learners, seed, episodes, greedy, copies)
         program = jax.jit(
             partial(play, self.world, episodes=episodes, greedy=greedy, record=record)
         )
@@ -112,7 +118,8 @@ class Run:
 
     def resume(self, progress: bool = True) -> "Run":
         """Train on from the newest checkpoint, or from the beginning if there is none."""
-        fit_layout(self.config.layout)  # devices are set before a checkpoint starts JAX
+        host = isinstance(self.world, Hosted)
+        fit_layout(self.config.layout, host)  # devices are set before a checkpoint starts JAX
         training.train(self.directory, self.config, self.trainer, self.checkpoint(), progress)
         self.__dict__.pop("learners", None)
         return self
@@ -153,6 +160,7 @@ def start(
     if not checkpoint_every >= 0:
         raise UserError(f"checkpoint-every must be at least 0 seconds, not {checkpoint_every}.")
     row = get_method(method)
+    host = isinstance(make_world(found.name, found.map), Hosted)
     directory = Path(run_dir) if run_dir else _new_directory(task, method, preset, seed)
     _refuse_used(directory)
     config = Config(
@@ -164,13 +172,17 @@ def start(
         seed=seed,
         steps=steps or found.budget,
         until_success=until_success,
-        layout=choose_layout(settings, devices, micro_batch, distinct),
+        layout=choose_layout(settings, devices, micro_batch, distinct, host),
         checkpoint_every=checkpoint_every,
     )
     run = Run(directory, config)
     trainer = run.trainer()
-    _create(directory, config)
-    training.train(directory, config, lambda: trainer, None, progress)
+    try:
+        trainer.open()
+        _create(directory, config)
+        training.train(directory, config, lambda: trainer, None, progress)
+    finally:
+        trainer.close()
     return run
 
 

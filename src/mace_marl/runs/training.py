@@ -37,7 +37,11 @@ def train(
         if checkpoint and checkpoint.progress["finished"]:
             say(f"{directory} is finished: {checkpoint.update} updates.")
             return
-        _Training(directory, config, make_trainer(), checkpoint).run(progress)
+        trainer = make_trainer()
+        try:
+            _Training(directory, config, trainer, checkpoint).run(progress)
+        finally:
+            trainer.close()
 
 
 class _Training:

@@ -4,7 +4,28 @@ from typing import Any
 
 
 def bench_table(figures: dict[str, Any]) -> str:
-    """One column per task, one row per figure."""
+    """One column per task, one row per figure; below, what worlds outside JAX cost."""
+    parts = [_tasks_table(figures)] if figures["tasks"] else []
+    return "\n\n".join(parts + ([_host_table(figures)] if "host" in figures else []))
+
+
+def _host_table(figures: dict[str, Any]) -> str:
+    host: dict[str, Any] = figures["host"]
+    copies = host["copies"]
+    rows = {
+        f"collection, one step of {copies} worlds, µs": host["step_microseconds"],
+        "  less what the worlds take themselves, µs": host["worlds_microseconds"],
+        "overhead of collection, µs": host["overhead_microseconds"],
+        "  of which the agents' networks, µs": host["networks_microseconds"],
+    }
+    head = (
+        f"worlds outside JAX: {copies} copies of {host['world']} in {host['workers']} workers,"
+        f" {figures['cores']} cores"
+    )
+    return "\n".join([head, *(f"{name:<45}{value:>8.0f}" for name, value in rows.items())])
+
+
+def _tasks_table(figures: dict[str, Any]) -> str:
     tasks: dict[str, dict[str, Any]] = figures["tasks"]
     rows = {
         "method": lambda t: t["method"],

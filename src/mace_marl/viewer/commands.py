@@ -32,8 +32,8 @@ class MapOf:
     """A task's map, or its kitchen with what each cook sees. Other worlds show their picture."""
 
     task: Positional[str]
-    """A name from `mace tasks`, a path to a map, kitchen or scenario (….toml), or a world in
-    Python (module:name)."""
+    """A name from `mace tasks`, a path to a map, kitchen or scenario (….toml), a world in Python
+    (module:name), or one outside JAX (pettingzoo:module)."""
     out: Path | None = None
     """The file to write: .png, .pdf or .svg; unset for map_….png in this directory."""
 

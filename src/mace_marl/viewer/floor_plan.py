@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import jax
 import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
@@ -39,7 +38,7 @@ def floor_plan(map: Map, title: str, path: Path) -> None:
 
 def own_picture(world: World, path: Path) -> None:
     """Write how a world shows the beginning of an episode."""
-    state, _ = world.reset(jax.random.key(0))
+    state = world.beginning()
     try:
         pixels = world.picture(state)  # (height, width, 3) uint8
     except NotImplementedError:

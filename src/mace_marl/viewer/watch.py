@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from mace_marl.errors import UserError
@@ -44,8 +43,7 @@ def _episode(run: Run, greedy: bool, seed: int) -> Iterator[tuple[int, Any, str]
     if not played.success[which]:
         say(f"none of {CANDIDATES} episodes was solved; this is one of them.")
     length = int(played.length[which])
-    for time in range(length + 1):
-        state = jax.tree.map(lambda x, time=time: x[time, which], played.states)
+    for time, state in enumerate(run.world.moments(played.states, which, length)):
         ending = "solved" if played.success[which] else "not solved"
         yield time, state, ending if time == length else ""
 
