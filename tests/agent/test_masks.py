@@ -3,6 +3,7 @@
 from functools import cache, partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -97,7 +98,7 @@ def test_memories_go_on_after_death_and_end_with_the_episode() -> None:
             for e in range(SETTINGS.num_envs):
                 allowed = rollouts.available[i, t, e]
                 exponentials = np.exp(logits[e][allowed] - logits[e][allowed].max())
-                chosen = np.flatnonzero(allowed).tolist().index(rollouts.action[i, t, e])
+                chosen = np.flatnonzero(allowed).tolist().index(int(rollouts.action[i, t, e]))
                 wanted = np.log(exponentials[chosen] / exponentials.sum())
                 assert_allclose(rollouts.log_prob[i, t, e], wanted, atol=1e-4)
             died += int((~rollouts.alive[i, t] & ~rollouts.first[i, t]).sum())
@@ -141,7 +142,7 @@ def test_normalisation_leaves_out_the_dead() -> None:
     shape = mine.action.shape
     advantage, value = rng.normal(size=(2, *shape)).astype(np.float32)
     hidden = np.zeros((shape[0] // SETTINGS.chunk_length, shape[1], SETTINGS.hidden_size))
-    values = Values(mine.obs, value, value, hidden.astype(np.float32), value[0])
+    values = Values(*map(jnp.asarray, (mine.obs, value, value, hidden, value[0])))
     nonsense = np.where(mine.alive, advantage, 1e4).astype(np.float32)
 
     @jax.jit
