@@ -145,6 +145,18 @@ _SKIRMISHES = {
         budget=5_000_000,
         overrides=_SKIRMISH | {"hindsight_weight": 0.01, "intrinsic_weight": 0.1},
     ),
+    "skirmish/mini": _Row(
+        "A small 2m_vs_1z of our own, for first experiments on a laptop.",
+        budget=1_440_000,
+        overrides=_SKIRMISH
+        | _MINI
+        | {
+            "rollout_length": 60,
+            "hindsight_weight": 0.1,
+            "replay": 12_000,
+            "posterior_epochs": 10,
+        },
+    ),
 }
 _DRAWN = {
     **{name: (row, "gridworld", "maps") for name, row in _GRIDWORLDS.items()},
