@@ -161,15 +161,13 @@ def test_rows_hold_every_part_once() -> None:
 
 
 def test_overhead_of_worlds_outside_jax() -> None:
-    """What is left of a step of all worlds, when worlds and networks have had their part."""
+    """What is left of a step of all worlds, when worlds and acting have had their part."""
     host = bench_host(copies=4, rounds=1)
     assert host["copies"] == 4 and 1 <= host["workers"] <= 4
-    step, worlds, networks = (
-        host[f"{part}_microseconds"] for part in ("step", "worlds", "networks")
-    )
-    assert step > 0 and networks > 0 and 0 < worlds < step
-    assert host["overhead_with_networks_microseconds"] == step - worlds
-    assert host["overhead_microseconds"] == step - worlds - networks
+    step, worlds, acting = (host[f"{part}_microseconds"] for part in ("step", "worlds", "acting"))
+    assert step > 0 and acting > 0 and 0 < worlds < step
+    assert host["overhead_with_acting_microseconds"] == step - worlds
+    assert host["overhead_microseconds"] == step - worlds - acting
     table = bench_table({"tasks": {}, "host": host, "cores": 2})
     assert f"{host['overhead_microseconds']:.0f}" in table.splitlines()[-1]
     assert "one step of 4 worlds" in table

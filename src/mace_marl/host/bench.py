@@ -28,7 +28,7 @@ def bench_host(name: str = IDLE, copies: int = COPIES, rounds: int = ROUNDS) -> 
     """Microseconds of one step of all copies: of collecting, and of what it cannot do without.
 
     The worlds' own part is what a plain loop over them takes, shared out among as many processes
-    as step them: no more could be asked of these. The networks' part is what they take in one
+    as step them: no more could be asked of these. The agents' part is what acting takes in one
     compiled loop, as in a world of JAX. The overhead is given with it and without.
     """
     world = Hosted(name)
@@ -41,16 +41,16 @@ def bench_host(name: str = IDLE, copies: int = COPIES, rounds: int = ROUNDS) -> 
     finally:
         trainer.close()
     worlds = _plain_loop(name, copies, rounds) / workers
-    networks = _acting(trainer, state, rounds)
+    acting = _acting(trainer, state, rounds)
     return {
         "world": name,
         "copies": copies,
         "workers": workers,
         "step_microseconds": step,
         "worlds_microseconds": worlds,
-        "networks_microseconds": networks,
-        "overhead_with_networks_microseconds": step - worlds,
-        "overhead_microseconds": step - worlds - networks,
+        "acting_microseconds": acting,
+        "overhead_with_acting_microseconds": step - worlds,
+        "overhead_microseconds": step - worlds - acting,
     }
 
 
@@ -91,28 +91,29 @@ def _first_available(world: HostWorld, moment: Moment) -> np.ndarray:
 
 
 def _acting(trainer: HostTrainer, state: TrainState, rounds: int) -> float:
-    """Of the agents' networks alone, in one compiled loop."""
+    """Of the agents' acting alone, networks and draws, in one compiled loop."""
     weights, network = jax.tree.flatten(state.learners.actor.network)
-    stage = state.stage
+    stage, world = state.stage, trainer.world
     assert isinstance(stage, HostStage)
-    _, noise = trainer.collector.noise(stage.key)
+    shape = (1, trainer.settings.num_envs, world.num_agents, world.num_actions)
 
     @jax.jit
-    def play(weights: list[Array], hidden: Array, rows: Array, noise: Array) -> Any:
-        def step(carry: Any, _: None) -> tuple[Any, None]:
+    def play(weights: list[Array], hidden: Array, rows: Array, key: Array) -> Any:
+        def step(carry: Any, key: Array) -> tuple[Any, None]:
             hidden, rows = carry
+            noise = jax.random.gumbel(key, shape)
             (hidden, _), out = trainer.collector.act(
                 network, weights, (hidden, jnp.int32(0)), noise, rows
             )
             return (hidden, rows + 1e-6 * out[:, 0, :1]), None  # so that nothing is the same twice
 
-        return lax.scan(step, (hidden, rows), length=STEPS)
+        return lax.scan(step, (hidden, rows), jax.random.split(key, STEPS))
 
     rows = jnp.ones_like(stage.rows)
     best = float("inf")
     for number in range(rounds + 1):
         began = time.perf_counter()
-        jax.block_until_ready(play(weights, stage.actor_hidden, rows, noise))
+        jax.block_until_ready(play(weights, stage.actor_hidden, rows, stage.key))
         if number:
             best = min(best, time.perf_counter() - began)
     return 1e6 * best / STEPS

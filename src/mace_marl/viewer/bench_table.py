@@ -15,9 +15,9 @@ def _host_table(figures: dict[str, Any]) -> str:
     rows = {
         f"collection, one step of {copies} worlds, µs": host["step_microseconds"],
         "  less what the worlds take themselves, µs": host["worlds_microseconds"],
-        "overhead, the agents' networks included, µs": host["overhead_with_networks_microseconds"],
-        "  less what the networks take by themselves, µs": host["networks_microseconds"],
-        "overhead beyond worlds and networks, µs": host["overhead_microseconds"],
+        "overhead, the agents' acting included, µs": host["overhead_with_acting_microseconds"],
+        "  less what acting takes by itself, µs": host["acting_microseconds"],
+        "overhead beyond worlds and acting, µs": host["overhead_microseconds"],
     }
     head = (
         f"worlds outside JAX: {copies} copies of {host['world']} in {host['workers']} workers,"
