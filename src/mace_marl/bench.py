@@ -26,10 +26,9 @@ from mace_marl.agent.posterior.network import Trained
 from mace_marl.envs.api import World, auto_reset
 from mace_marl.errors import UserError
 from mace_marl.host.bench import IDLE, bench_host
-from mace_marl.host.world import Hosted
 from mace_marl.machine import choose_layout, cores, start_jax
 from mace_marl.methods import get_method
-from mace_marl.tasks import TASKS, Task, get_task, make_world, task_settings
+from mace_marl.tasks import TASKS, Task, get_task, is_outside_jax, make_world, task_settings
 from mace_marl.trainer import Trainer, TrainState, agents_first, join_shards
 
 STAGES = ("collect", "exchange", "posterior", "shape", "learn", "novelty")
@@ -82,7 +81,7 @@ def bench_task(task: str, preset: str, method: str | None) -> dict[str, Any]:
     Of a world outside JAX, only what its collection costs: learning is that of any other world.
     """
     found = get_task(task)
-    if isinstance(make_world(found.name, found.map), Hosted):
+    if is_outside_jax(found.name, found.map):
         start_jax(1, prompt=True)
         return _this_machine(preset) | {"tasks": {}, "host": bench_host(found.name)}
     settings = task_settings(found, preset)

@@ -234,6 +234,13 @@ def make_world(name: str, map: str = "") -> "World":
     return _import_world(name)
 
 
+def is_outside_jax(name: str, map: str = "") -> bool:
+    """Whether a task's world is; found out without starting JAX, where that is possible."""
+    from mace_marl.host.world import Hosted
+
+    return not map and isinstance(_import_world(name), Hosted)
+
+
 def _read_drawing(text: str, file: str) -> "Map | Kitchen | Scenario":
     """With a `kitchen` it is one, with `ground` a scenario; all else is meant to be a map."""
     from mace_marl.envs.drawing import parse_toml

@@ -11,8 +11,10 @@ import pytest
 from commands import SMALL, mace_here, rows
 
 import mace_marl
+from mace_marl.host.bench import bench_host
 from mace_marl.host.board import FLAGS, Row, Sizes
 from mace_marl.host.collect import Lived, Running, dropped, take_apart
+from mace_marl.viewer.bench_table import bench_table
 
 pytestmark = pytest.mark.usefixtures("hasty_compiler")
 
@@ -156,3 +158,16 @@ def test_rows_hold_every_part_once() -> None:
     parts = [ROW.part(rows, name).reshape(2, -1) for name in ROW.parts]
     np.testing.assert_array_equal(np.concatenate(parts, axis=1), rows)
     assert list(ROW.parts)[-len(FLAGS) :] == list(FLAGS)
+
+
+def test_overhead_of_worlds_outside_jax() -> None:
+    """What is left of a step of all worlds, when worlds and acting have had their part."""
+    host = bench_host(copies=4, rounds=1)
+    assert host["copies"] == 4 and 1 <= host["workers"] <= 4
+    step, worlds, acting = (host[f"{part}_microseconds"] for part in ("step", "worlds", "acting"))
+    assert step > 0 and acting > 0 and 0 < worlds < step
+    assert host["overhead_with_acting_microseconds"] == step - worlds
+    assert host["overhead_microseconds"] == step - worlds - acting
+    table = bench_table({"tasks": {}, "host": host, "cores": 2})
+    assert f"{host['overhead_microseconds']:.0f}" in table.splitlines()[-1]
+    assert "one step of 4 worlds" in table

@@ -208,7 +208,7 @@ def test_breach_in_a_worker_reaches_the_trainer() -> None:
     try:
         pool.begin((0, 0), 0)
         pool.step(np.zeros((3, 2)))
-        with pytest.raises(UserError, match=r"^host_worlds:NotANumber, world 0, step 2: an obs"):
+        with pytest.raises(UserError, match=r"^host_worlds:NotANumber, world \d, step 2: an obs"):
             pool.step(np.zeros((3, 2)))
     finally:
         pool.close()

@@ -6,6 +6,7 @@ is a file without a name: it ends with the last process that holds it, however t
 
 import mmap
 import tempfile
+import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +33,8 @@ class Sizes:
     def of(cls, world: Sized) -> "Sizes":
         return cls(world.num_agents, world.num_actions, world.observation_size, world.horizon)
 
+
+LINGER = 200e-6  # seconds: longer than agents take to act, and much shorter than they learn
 
 FLAGS = ("first", "terminated", "truncated", "success", "lost")
 """first: an episode begins here; lost: it was dropped here, because its worker died or because it
@@ -83,6 +86,8 @@ class Board:
     history: np.ndarray  # (copies, horizon, num_agents) int32: its actions so far
     root: np.ndarray  # (2,) uint32: what all seeds are derived from
     once: np.ndarray  # (1,) bool: no new episode begins where one ends
+    asked: np.ndarray  # (copies,) int32: commands given so far to the worker that starts here
+    done: np.ndarray  # (copies,) int32: and how many of them it has carried out
 
     def __init__(self, sizes: Sizes, copies: int, descriptor: int | None = None) -> None:
         """A new board, or the one behind a file descriptor."""
@@ -98,6 +103,8 @@ class Board:
             "history": ((copies, sizes.horizon, agents), np.int32),
             "root": ((2,), np.uint32),
             "once": ((1,), np.bool_),
+            "asked": ((copies,), np.int32),
+            "done": ((copies,), np.int32),
         }
         offsets, size = {}, 0
         for name, (shape, kind) in plan.items():
@@ -121,6 +128,17 @@ class Board:
         """The memory itself goes when nobody looks at it any more."""
         if self._file:
             self._file.close()
+
+
+def linger(counters: np.ndarray, place: int, before: int) -> None:
+    """Wait a moment, awake, for a counter to move on from `before`.
+
+    It takes tens of microseconds to wake a process up on another core, and this saves them. What
+    counts is a byte in a pipe, for which whoever lingered waits then: this may end too soon.
+    """
+    deadline = time.perf_counter() + LINGER
+    while counters[place] == before and time.perf_counter() < deadline:
+        pass
 
 
 def episode_seed(root: np.ndarray, world: int, episode: int) -> int:

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from mace_marl.host.api import WorldError
-from mace_marl.host.board import Board, Sizes
+from mace_marl.host.board import Board, Sizes, linger
 from mace_marl.host.worker import FAILED, STEP, TAKE_UP, Orders
 from mace_marl.machine import cores
 
@@ -31,8 +31,10 @@ class Worker:
     process: subprocess.Popen[bytes]
     commands: int  # our ends of the pipes to it and from it
     answers: int
+    board: Board
     start: int
     stop: int
+    lingers: bool
     deaths: int = 0
     closed: bool = False
 
@@ -41,6 +43,7 @@ class Worker:
         return slice(self.start, self.stop)
 
     def send(self, command: bytes) -> None:
+        self.board.asked[self.start] += 1
         try:
             os.write(self.commands, command)
         except BrokenPipeError:
@@ -69,6 +72,9 @@ class Pool:
         self.name, self.copies = name, copies
         self.board = Board(sizes, copies)
         processes = min(processes or cores(), copies)
+        # A worker waits awake if it has a core to itself. With as many workers as cores, the last
+        # one shares its core with the trainer, and sleeps while that is awake.
+        self.spare_core = processes < cores()
         edges = [copies * number // processes for number in range(processes + 1)]
         self.workers: list[Worker] = []
         self.close = weakref.finalize(self, _close, self.workers, self.board)
@@ -107,9 +113,13 @@ class Pool:
                 worker.send(command)
             except Died:
                 dead.append(number)
-        for number, worker in enumerate(self.workers):
+        # The last worker first: it may have the core that the trainer gives up here.
+        for number in reversed(range(len(self.workers))):
             if number in dead:
                 continue
+            worker = self.workers[number]
+            if worker.lingers:
+                linger(self.board.done, worker.start, self.board.asked[worker.start] - 1)
             try:
                 worker.wait()
             except Died:
@@ -171,7 +181,9 @@ class Pool:
         our_answers, their_answers = os.pipe()
         theirs = (self.board.descriptor, their_commands, their_answers)
         sizes = astuple(self.board.sizes)
-        orders = Orders(self.name, sizes, self.copies, start, stop, *theirs)
+        lingers = self.spare_core or stop < self.copies
+        orders = Orders(self.name, sizes, self.copies, start, stop, *theirs, lingers)
+        self.board.done[start] = self.board.asked[start]
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # noqa: PTH109
         process = subprocess.Popen(
             [sys.executable, "-m", "mace_marl.host.worker", json.dumps(orders)],
@@ -183,7 +195,7 @@ class Pool:
         )
         os.close(their_commands)
         os.close(their_answers)
-        return Worker(process, our_commands, our_answers, start, stop)
+        return Worker(process, our_commands, our_answers, self.board, start, stop, lingers)
 
 
 def _close(workers: list[Worker], board: Board) -> None:

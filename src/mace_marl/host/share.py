@@ -46,14 +46,15 @@ class Share:
         for part in ("available", "alive"):
             row.part(self.blank, part)[...] = 1.0
         self.numeric = slice(0, row.parts["reward"][0].stop)  # obs and reward
-        self.playing = list(range(len(worlds)))  # those whose episode is not over
+        self.masked = False  # whether any world ever said what is available
+        self.playing = np.arange(len(worlds))  # those whose episode is not over
 
     def step(self) -> None:
         """One step of every world whose episode is not over."""
         actions = self.actions.copy()  # a world may keep what it is given
         self.after[:] = self.blank
         ends: list[int] = []
-        for place in self.playing:
+        for place in self.playing.tolist():
             try:
                 moment = self.worlds[place].step(actions[place])
                 if self._write(self._after[place], moment):
@@ -65,7 +66,7 @@ class Share:
         self.history[playing, self.time[playing]] = actions[playing]
         self.time[playing] += 1
         if self.time.max() >= self.board.sizes.horizon:
-            for place in playing:
+            for place in playing.tolist():
                 if self.time[place] >= self.board.sizes.horizon and place not in ends:
                     self._after[place].truncated[...] = 1.0
                     ends.append(place)
@@ -73,7 +74,7 @@ class Share:
         if not ends:
             return
         if self.board.once[0]:
-            self.playing = [place for place in playing if place not in ends]
+            self.playing = np.setdiff1d(playing, ends)
         else:
             for place in ends:
                 self.begin(place, self.episode[place] + 1)
@@ -83,7 +84,7 @@ class Share:
 
         One that does not come to the same observations begins a new episode, and is marked as lost.
         """
-        self.playing = list(range(len(self.worlds)))
+        self.playing = np.arange(len(self.worlds))
         for place, world in enumerate(self.worlds):
             wanted, time = self.ahead[place].copy(), int(self.time[place])
             history = self.history[place, :time].copy()
@@ -134,6 +135,7 @@ class Share:
         else:
             _fill("reward", slot.reward, np.full(slot.reward.shape, reward))
         if available is not None:
+            self.masked = True
             _fill("available", slot.available, available)
         if alive is not None:
             _fill("alive", slot.alive, alive)
@@ -155,6 +157,8 @@ class Share:
             agent = int(np.argmin(good))
             what = "a reward" if good.all() else f"an observation of agent {agent}"
             raise self._error(first + place, where, f"{what} is not finite")
+        if not self.masked:
+            return
         available = self.board.row.part(rows, "available")
         if not available.any(axis=-1).all():
             place, agent = np.argwhere(~available.any(axis=-1))[0]

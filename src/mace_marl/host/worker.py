@@ -13,7 +13,7 @@ import sys
 from typing import NamedTuple
 
 from mace_marl.host.api import HostWorld, WorldError
-from mace_marl.host.board import Board, Sizes
+from mace_marl.host.board import Board, Sizes, linger
 from mace_marl.host.share import Share, failure
 
 STEP, TAKE_UP, DONE, FAILED = b"s", b"t", b".", b"!"
@@ -30,6 +30,7 @@ class Orders(NamedTuple):
     board: int  # file descriptors, here and below
     commands: int
     answers: int
+    lingers: bool  # has a core of its own on which to wait awake
 
 
 def main() -> None:
@@ -40,7 +41,7 @@ def main() -> None:
     try:
         board = Board(Sizes(*orders.sizes), orders.copies, orders.board)
         share = Share(orders.world, _make(orders, board.sizes), board, orders.start)
-        _serve(share, orders.commands, orders.answers)
+        _serve(share, orders.commands, orders.answers, orders.lingers)
     except WorldError as error:
         _tell(orders.answers, str(error))
     except Exception as error:  # while the worlds were made
@@ -61,13 +62,20 @@ def _make(orders: Orders, sizes: Sizes) -> list[HostWorld]:
     return worlds
 
 
-def _serve(share: Share, commands: int, answers: int) -> None:
+def _serve(share: Share, commands: int, answers: int, lingers: bool) -> None:
+    asked, done, place = share.board.asked, share.board.done, share.numbers[0]
     os.write(answers, DONE)
-    while command := os.read(commands, 1):
+    while True:
+        if lingers:
+            linger(asked, place, done[place])
+        command = os.read(commands, 1)
+        if not command:
+            return
         if command == STEP:
             share.step()
         else:
             share.take_up()
+        done[place] = asked[place]
         os.write(answers, DONE)
 
 

@@ -1,5 +1,6 @@
 """A world outside JAX as trainers and viewers know it: its sizes, and how to have many of it."""
 
+import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -13,6 +14,9 @@ from mace_marl.host.board import Sizes
 from mace_marl.host.pool import Pool
 from mace_marl.host.share import failure
 from mace_marl.host.worlds import make_host
+from mace_marl.machine import cores
+
+WORTH_A_WORKER = 300e-6  # seconds of a step of all copies
 
 
 class Recorded(NamedTuple):
@@ -52,7 +56,27 @@ class Hosted(World):
         return self.reset(key)
 
     def pool(self, copies: int) -> Pool:
-        return Pool(self.name, self.sizes, copies)
+        """Many of it. As many workers as cores, or one fewer if a step takes so little that they
+        would be in the trainer's way for longer than they help."""
+        quick = copies * self.step_seconds() < WORTH_A_WORKER
+        return Pool(self.name, self.sizes, copies, max(1, cores() - 1) if quick else cores())
+
+    def step_seconds(self) -> float:
+        """About what a step takes; for long, if trying it out would mean to start a game."""
+        world = make_host(self.name)
+        if not world.repeatable:
+            return float("inf")
+        best = float("inf")
+        for number in range(3):
+            moment = world.reset(number)
+            actions = np.zeros(self.num_agents, np.int32)
+            if moment.available is not None:
+                actions = np.argmax(moment.available, axis=1).astype(np.int32)
+            began = time.perf_counter()
+            world.step(actions)
+            best = min(best, time.perf_counter() - began)
+        world.close()
+        return best
 
     def beginning(self) -> Live:
         world = make_host(self.name, drawn=True)

@@ -23,7 +23,7 @@ from mace_marl.runs import checkpoints, training
 from mace_marl.runs.config import Config, differences, read_config
 from mace_marl.runs.metrics import read_rows
 from mace_marl.runs.places import Places, read_places
-from mace_marl.tasks import get_task, make_world, task_settings
+from mace_marl.tasks import get_task, is_outside_jax, make_world, task_settings
 from mace_marl.trainer import Learner, Trainer
 from mace_marl.viewer.progress import say
 
@@ -46,7 +46,7 @@ class Run:
 
     def trainer(self) -> Trainer:
         config = self.config
-        layout = fit_layout(config.layout, host=isinstance(self.world, Hosted))
+        layout = fit_layout(config.layout, is_outside_jax(config.task, config.map))
         if layout != config.layout:
             say(
                 f"this process has fewer devices than the {config.layout.devices} the run was made"
@@ -118,7 +118,7 @@ class Run:
 
     def resume(self, progress: bool = True) -> "Run":
         """Train on from the newest checkpoint, or from the beginning if there is none."""
-        host = isinstance(self.world, Hosted)
+        host = is_outside_jax(self.config.task, self.config.map)
         fit_layout(self.config.layout, host)  # devices are set before a checkpoint starts JAX
         training.train(self.directory, self.config, self.trainer, self.checkpoint(), progress)
         self.__dict__.pop("learners", None)
@@ -160,7 +160,7 @@ def start(
     if not checkpoint_every >= 0:
         raise UserError(f"checkpoint-every must be at least 0 seconds, not {checkpoint_every}.")
     row = get_method(method)
-    host = isinstance(make_world(found.name, found.map), Hosted)
+    host = is_outside_jax(found.name, found.map)
     directory = Path(run_dir) if run_dir else _new_directory(task, method, preset, seed)
     _refuse_used(directory)
     config = Config(

@@ -15,14 +15,15 @@ def _host_table(figures: dict[str, Any]) -> str:
     rows = {
         f"collection, one step of {copies} worlds, µs": host["step_microseconds"],
         "  less what the worlds take themselves, µs": host["worlds_microseconds"],
-        "overhead of collection, µs": host["overhead_microseconds"],
-        "  of which the agents' networks, µs": host["networks_microseconds"],
+        "overhead, the agents' acting included, µs": host["overhead_with_acting_microseconds"],
+        "  less what acting takes by itself, µs": host["acting_microseconds"],
+        "overhead beyond worlds and acting, µs": host["overhead_microseconds"],
     }
     head = (
         f"worlds outside JAX: {copies} copies of {host['world']} in {host['workers']} workers,"
         f" {figures['cores']} cores"
     )
-    return "\n".join([head, *(f"{name:<45}{value:>8.0f}" for name, value in rows.items())])
+    return "\n".join([head, *(f"{name:<48}{value:>8.0f}" for name, value in rows.items())])
 
 
 def _tasks_table(figures: dict[str, Any]) -> str:
