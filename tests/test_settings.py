@@ -58,6 +58,14 @@ PAPER = {
     "rnd_error": "norm",
     "replay_first": False,
     "posterior_scale": None,
+    # Not in the paper at all: off.
+    "intrinsic_fading": 0.0,
+    "counted": "place",
+    "count_power": 0.5,
+    "episodic": False,
+    "table_prior": 0.0,
+    "leave_one_out": False,
+    "ratio_to": "policy",
     # In GridWorld; and what only other measures of novelty use.
     "novelty": "count",
     "posterior": "table",

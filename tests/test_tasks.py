@@ -51,6 +51,23 @@ def test_the_papers_overcooked() -> None:
         )
 
 
+def test_the_papers_smac() -> None:
+    """Its tables: sampling, λ, the sizes of the replays; β and λ of 3s_vs_5z from its text."""
+    wanted = {  # λ, β, replay
+        "2m_vs_1z": (1.0, 1.0, 50_000),
+        "3m": (0.005, 1.0, 10_000),
+        "8m": (0.1, 1.0, 10_000),
+        "3s_vs_5z": (0.01, 0.1, 10_000),
+    }
+    for name, numbers in wanted.items():
+        settings = task_settings(get_task(f"skirmish/{name}"), "paper")
+        assert (settings.num_envs, settings.rollout_length) == (8, 600)
+        weights = settings.hindsight_weight, settings.intrinsic_weight
+        assert (*weights, settings.replay) == numbers
+        assert (settings.novelty, settings.posterior) == ("rnd", "network")
+        assert (settings.novelty_scale, settings.posterior_epochs) == (1.0, 40)
+
+
 def test_sizes_of_the_papers_tasks() -> None:
     """Agents, actions, numbers seen, horizon, as in the paper's appendix."""
     sizes = {

@@ -21,7 +21,7 @@ __all__ = ["UserError", "__version__", "load", "make", "train"]
 
 
 def make(task: str) -> "World":
-    """The world of a task: a name from `mace tasks`, a map or kitchen file, `module:name`, or one
+    """The world of a task: a name from `mace tasks`, a file that draws one, `module:name`, or one
     outside JAX (`pettingzoo:module`, `smac/map`)."""
     from mace_marl.tasks import get_task, make_world
 

@@ -41,8 +41,8 @@ class Train:
     """Train agents on a task."""
 
     task: Positional[str]
-    """A name from `mace tasks`, a map or kitchen (….toml), a world in Python (module:name), or one
-    outside JAX (pettingzoo:module, smac/map)."""
+    """A name from `mace tasks`, a map, kitchen or scenario (….toml), a world in Python
+    (module:name), or one outside JAX (pettingzoo:module, smac/map)."""
     settings: Annotated[OmitArgPrefixes[Overrides], arg(name="")]
     """Single settings, on top of the preset."""
     method: str = "mace"

@@ -64,6 +64,11 @@ class Settings:
     # Intrinsic rewards
     intrinsic_weight: float = _setting(1.0, "β of equation (13): weight of intrinsic rewards.")
     hindsight_weight: float = _setting(0.01, "λ of equation (10): weight of the hindsight reward.")
+    intrinsic_fading: float = _setting(
+        0.0,
+        "An agent that the world rewards in a share s of its episodes weighs intrinsic rewards by"
+        " β (1 − s)^this.",
+    )
 
     # Novelty u
     novelty: Literal["count", "rnd", "hash"] = _setting(
@@ -76,6 +81,13 @@ class Settings:
     )
     final_novelty: bool = _setting(
         True, "Novelty of an episode's final observation counts; else it is nothing."
+    )
+    counted: Literal["place", "observation"] = _setting(
+        "place", "Counting visits is of where the agent is, or of its whole observation."
+    )
+    count_power: float = _setting(0.5, "Counted n times, novelty is scale / n^this.")
+    episodic: bool = _setting(
+        False, "Only the first visit in an episode is new; coming back is no novelty."
     )
     novelty_gamma: float = _setting(0.99, "γ of the accumulated novelty z.", most=0.9999)
     rnd_error: Literal["norm", "square"] = _setting(
@@ -94,6 +106,15 @@ class Settings:
     window: int = _setting(10, "w: the table counts the samples of this many rollouts.", least=1)
     bins: int = _setting(30, "K: bins of the accumulated novelty.", least=1)
     percentile_bins: int = _setting(5, "Bins into which novelty is relabelled.", least=1)
+    table_prior: float = _setting(
+        0.0, "As many samples with each (o, z) are made up, of actions as they were taken at o."
+    )
+    leave_one_out: bool = _setting(
+        False, "A sample's own action does not count in its p(a | o, z); needs a table_prior."
+    )
+    ratio_to: Literal["policy", "marginal"] = _setting(
+        "policy", "p(a | o, z) is compared with the policy, or with the table's own p(a | o)."
+    )
     edge_smoothing: float = _setting(
         0.0, "Weight of the old percentile edges against this rollout's.", most=1
     )
@@ -122,6 +143,8 @@ class Settings:
             _check(entry, value)
             if entry.type is float or (entry.type == float | None and value is not None):
                 object.__setattr__(self, entry.name, float(value))  # 1 is as good as 1.0
+        if self.leave_one_out and not self.table_prior:
+            raise UserError("leave_one_out needs a table_prior above 0; set one.")
         if self.rollout_length % self.chunk_length:
             raise UserError(
                 f"rollout_length {self.rollout_length} is not a multiple of chunk_length"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mace_marl.envs.api import World
     from mace_marl.envs.gridworld import Map
     from mace_marl.envs.overcooked import Kitchen
+    from mace_marl.envs.skirmish import Scenario
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Task:
     overrides: Mapping[str, Any] = field(default_factory=dict)
     """Settings of its own, on top of every preset."""
     map: str = ""
-    """The text of its map or kitchen; empty for a world written in Python."""
+    """The text of its map, kitchen or scenario; empty for a world written in Python."""
 
 
 @dataclass(frozen=True)
@@ -112,9 +113,55 @@ _KITCHENS = {
         | {"rollout_length": 100, "replay": 12_800, "posterior_epochs": 10},
     ),
 }
+
+# The paper's SMAC rows. Learned novelty and posterior are as in Overcooked.
+_SKIRMISH = {
+    "num_envs": 8,
+    "rollout_length": 600,
+    "hindsight_weight": 0.005,
+    "novelty": "rnd",
+    "novelty_scale": 1.0,
+    "posterior": "network",
+    "replay": 10_000,
+}
+_SKIRMISHES = {
+    "skirmish/2m_vs_1z": _Row(
+        "Two marines must beat a zealot by alternating fire: a simulation of SMAC's task.",
+        budget=5_000_000,
+        overrides=_SKIRMISH | {"hindsight_weight": 1.0, "replay": 50_000},
+    ),
+    "skirmish/3m": _Row(
+        "Three marines against three, a simulation of SMAC's task.",
+        budget=5_000_000,
+        overrides=_SKIRMISH,
+    ),
+    "skirmish/8m": _Row(
+        "Eight marines against eight, a simulation of SMAC's task; meant for mace_s.",
+        budget=5_000_000,
+        overrides=_SKIRMISH | {"hindsight_weight": 0.1},
+    ),
+    "skirmish/3s_vs_5z": _Row(
+        "Three stalkers against five zealots, a simulation of SMAC's task with its dense reward.",
+        budget=5_000_000,
+        overrides=_SKIRMISH | {"hindsight_weight": 0.01, "intrinsic_weight": 0.1},
+    ),
+    "skirmish/mini": _Row(
+        "A small 2m_vs_1z of our own, for first experiments on a laptop.",
+        budget=1_440_000,
+        overrides=_SKIRMISH
+        | _MINI
+        | {
+            "rollout_length": 60,
+            "hindsight_weight": 0.1,
+            "replay": 12_000,
+            "posterior_epochs": 10,
+        },
+    ),
+}
 _DRAWN = {
     **{name: (row, "gridworld", "maps") for name, row in _GRIDWORLDS.items()},
     **{name: (row, "overcooked", "layouts") for name, row in _KITCHENS.items()},
+    **{name: (row, "skirmish", "scenarios") for name, row in _SKIRMISHES.items()},
 }
 
 TASKS: dict[str, str] = {name: row.sentence for name, (row, *_) in _DRAWN.items()}
@@ -132,14 +179,22 @@ def get_task(name: str) -> Task:
     if name in _DRAWN:
         row, kind, folder = _DRAWN[name]
         file = resources.files(f"mace_marl.envs.{kind}") / folder / f"{name.split('/')[1]}.toml"
-        return Task(name, row.sentence, row.budget, row.overrides, file.read_text("utf-8"))
+        text = file.read_text("utf-8")
+        if kind == "skirmish":  # its unit types go with it
+            text = _read_drawing(text, file.name).source
+        return Task(name, row.sentence, row.budget, row.overrides, text)
     if name.endswith(".toml"):
         from mace_marl.envs.drawing import read_text
         from mace_marl.envs.overcooked import Kitchen
+        from mace_marl.envs.skirmish import Scenario
 
         drawn = _read_drawing(read_text(Path(name)), name)
-        common = _OVERCOOKED if isinstance(drawn, Kitchen) else {}
-        overrides = common | {"rollout_length": _whole_chunks(drawn.horizon)}
+        overrides = {"rollout_length": _whole_chunks(drawn.horizon)}
+        if isinstance(drawn, Kitchen):
+            overrides = _OVERCOOKED | overrides
+        elif isinstance(drawn, Scenario):
+            longest = max(_SKIRMISH["rollout_length"], overrides["rollout_length"])
+            overrides = _SKIRMISH | {"rollout_length": longest}
         return Task(name, drawn.description, OWN_BUDGET, overrides, drawn.source)
     if ":" in name or name.startswith("smac/"):
         from mace_marl.host.world import Hosted
@@ -153,8 +208,8 @@ def get_task(name: str) -> Task:
     near = difflib.get_close_matches(name, TASKS, n=1)
     hint = f"did you mean '{near[0]}'" if near else f"there are {', '.join(TASKS)}"
     raise UserError(
-        f"there is no task '{name}'; {hint}, or give a path to a map or kitchen (….toml), a world"
-        " in Python (module:name), pettingzoo:module or smac/map."
+        f"there is no task '{name}'; {hint}, or give a path to a map, kitchen or scenario (….toml),"
+        " a world in Python (module:name), pettingzoo:module or smac/map."
     )
 
 
@@ -170,8 +225,11 @@ def make_world(name: str, map: str = "") -> "World":
     if map:
         from mace_marl.envs.gridworld import GridWorld
         from mace_marl.envs.overcooked import Kitchen, Overcooked
+        from mace_marl.envs.skirmish import Scenario, Skirmish
 
         drawn = _read_drawing(map, name)
+        if isinstance(drawn, Scenario):
+            return Skirmish(drawn)
         return Overcooked(drawn) if isinstance(drawn, Kitchen) else GridWorld(drawn)
     return _import_world(name)
 
@@ -183,13 +241,17 @@ def is_outside_jax(name: str, map: str = "") -> bool:
     return not map and isinstance(_import_world(name), Hosted)
 
 
-def _read_drawing(text: str, file: str) -> "Map | Kitchen":
-    """A drawing of a `kitchen` is one; everything else is meant to be a GridWorld map."""
+def _read_drawing(text: str, file: str) -> "Map | Kitchen | Scenario":
+    """With a `kitchen` it is one, with `ground` a scenario; all else is meant to be a map."""
     from mace_marl.envs.drawing import parse_toml
     from mace_marl.envs.gridworld import parse_map
     from mace_marl.envs.overcooked import parse_kitchen
+    from mace_marl.envs.skirmish import parse_scenario
 
-    return (parse_kitchen if "kitchen" in parse_toml(text, file) else parse_map)(text, file)
+    table = parse_toml(text, file)
+    if "ground" in table or "allies" in table:
+        return parse_scenario(text, file)
+    return (parse_kitchen if "kitchen" in table else parse_map)(text, file)
 
 
 def _import_world(name: str) -> "World":

@@ -26,6 +26,7 @@ class PlainAgent:
     visits: Counter[tuple[float, ...]] = field(default_factory=Counter)
     edges: dict[int, list[float]] = field(default_factory=dict)  # by other agent
     samples: dict[int, deque[Counter[tuple[Any, ...]]]] = field(default_factory=dict)
+    rewarded: float = 0.0
 
 
 @dataclass
@@ -73,13 +74,41 @@ class PlainTeam:
         visits = self.agents[i].visits
         for at in np.ndindex(STEPS, ENVS):
             if seen[at]:
-                visits[tuple(visited[at][:2].tolist())] += 1
+                visits[self.counted(visited[at])] += 1
         u = np.zeros((STEPS, ENVS))
-        for at in np.ndindex(STEPS, ENVS):
-            if rollout.next_alive[at]:
-                n = max(visits[tuple(came_to[at][:2].tolist())], 1)
-                u[at] = self.settings.novelty_scale / math.sqrt(n)
+        been = [set() for _ in range(ENVS)]  # in the running episode
+        for t, e in np.ndindex(STEPS, ENVS):
+            if rollout.first[t, e]:
+                been[e] = set()
+            here = self.counted(came_to[t, e])
+            old = self.settings.episodic and here in been[e]
+            been[e].add(here)
+            if rollout.next_alive[t, e] and not old:
+                n = max(visits[here], 1)
+                u[t, e] = self.settings.novelty_scale / n**self.settings.count_power
         return u
+
+    def counted(self, obs: Numbers) -> tuple[float, ...]:
+        """The place is x and y; the whole observation has the lamp too."""
+        return tuple(obs[: 2 if self.settings.counted == "place" else 3].tolist())
+
+    def faded(self, rollouts: Any) -> Numbers:
+        """What is left of β  # (agents,): (1 − share of rewarded episodes)^fading."""
+        for i, agent in enumerate(self.agents):
+            mine = of_agent(i, rollouts)
+            ended = mine.terminated | mine.truncated
+            outcomes = []
+            for e in range(ENVS):
+                found = False
+                for t in range(STEPS):
+                    found |= mine.reward[t, e] > 0
+                    if ended[t, e]:
+                        outcomes.append(found)
+                        found = False
+            if outcomes:
+                agent.rewarded = sum(outcomes) / len(outcomes)
+        shares = np.array([agent.rewarded for agent in self.agents])
+        return (1 - shares) ** self.settings.intrinsic_fading
 
     def new_edges(self, i: int, j: int, u: Numbers) -> list[float]:
         ordered = sorted(x for x in u.reshape(-1).tolist() if x > 0)  # the dead tell nothing
@@ -138,7 +167,14 @@ class PlainTeam:
         for at, x in sample.items():
             if rollouts.alive[i][at]:
                 together = sum(counts[(a, *x[1:])] for a in range(Sheet.num_actions))
-                ratio = math.exp(rollouts.log_prob[i][at]) / (counts[x] / together)
+                at_o = {y: n for y, n in counts.items() if y[1:-1] == x[1:-1]}
+                at_o_and_a = sum(n for y, n in at_o.items() if y[0] == x[0])
+                marginal = at_o_and_a / sum(at_o.values())
+                own, made_up = int(settings.leave_one_out), settings.table_prior
+                posterior = (counts[x] - own + made_up * marginal) / (together - own + made_up)
+                to_policy = settings.ratio_to == "policy"
+                prior = math.exp(rollouts.log_prob[i][at]) if to_policy else marginal
+                ratio = prior / posterior
                 weight = z[at] if kind == "weighted" else 1.0
                 reward[at] = -weight * math.log(ratio + settings.ratio_epsilon)
         return reward

@@ -74,6 +74,16 @@ def test_the_lamp_is_no_place() -> None:
     assert_allclose(measure.novelty(counts, lit, ONE), [1 / 3])
 
 
+def test_the_lamp_counts_where_the_whole_observation_does() -> None:
+    whole = Settings(novelty_scale=1.0, counted="observation")
+    world = Sheet()
+    measure = CountNovelty.of(world, encode_for_networks(world, one_hot=False), whole)
+    counts = measure.init(whole, jax.random.key(0))
+    dark, lit = jnp.array([[0.5, 0.25, 0.0]]), jnp.array([[0.5, 0.25, 1.0]])
+    counts = measure.visit(counts, jnp.repeat(dark, 9, axis=0), jnp.ones(9, bool))
+    assert_allclose(measure.novelty(counts, jnp.concatenate([dark, lit]), whole), [1 / 3, 1])
+
+
 def test_every_cell_of_a_gridworld_is_a_place_of_its_own() -> None:
     """The world shows coordinates divided by the size: rounding must not merge two of them."""
     world = minipass(horizon=150)

@@ -195,3 +195,29 @@ def test_shaped_reward() -> None:
     assert_allclose(intrinsic.shaped_reward(*parts, scaled), [[100.75]])
     heavier = Settings(intrinsic_weight=0.1, hindsight_weight=2.0)
     assert_allclose(intrinsic.shaped_reward(*parts, heavier), [[100 + 0.1 * (7 + 2 * 50)]])
+
+
+def test_intrinsic_rewards_fade_as_the_world_rewards() -> None:
+    """β (1 − s)^2 with β = 0.5 and s = 0.6: 0.08 is left of 7 + 0.01 · 50."""
+    fading = Settings(intrinsic_weight=0.5, intrinsic_fading=2.0)
+    parts = column(100), column(7), column(50)
+    assert_allclose(intrinsic.shaped_reward(*parts, fading, 0.6), [[100 + 0.08 * 7.5]], rtol=1e-6)
+    steady = Settings(intrinsic_fading=0.0)
+    assert_allclose(intrinsic.shaped_reward(*parts, steady, 1.0), [[107.5]])
+
+
+def test_share_of_rewarded_episodes() -> None:
+    """One environment: rewarded, then ended; not rewarded; rewarded twice, ended later; unended."""
+    reward = column(1, 0, 0, 2, 3, 0, 5)
+    ended = column(1, 0, 1, 0, 0, 1, 0) > 0
+    assert_allclose(intrinsic.rewarded_share(reward, ended, jnp.float32(0.1)), 2 / 3)
+    never = jnp.zeros_like(ended)
+    assert_allclose(intrinsic.rewarded_share(reward, never, jnp.float32(0.1)), 0.1)
+
+
+def test_first_visits_by_hand() -> None:
+    """A, B, A, then a new episode: A again is new there, B too, the second A is not."""
+    code = jnp.array([[7, 1], [8, 1], [7, 2], [7, 2], [8, 3], [7, 1]])
+    first = jnp.array([[0, 1], [0, 0], [0, 0], [1, 0], [0, 0], [0, 0]], bool)
+    wanted = [[1, 1], [1, 0], [0, 1], [1, 0], [1, 1], [0, 0]]
+    assert_allclose(intrinsic.first_visits(code, first), np.array(wanted, bool))

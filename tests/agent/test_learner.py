@@ -50,6 +50,17 @@ SMALL = {
     "intrinsic_weight": 0.5,
 }
 UPDATES = 4  # more than the window holds
+CHOICES = PRESETS | {
+    "beyond": Settings(
+        counted="observation",
+        count_power=0.8,
+        episodic=True,
+        intrinsic_fading=2.0,
+        table_prior=0.5,
+        leave_one_out=True,
+        ratio_to="marginal",
+    ),
+}
 
 # Running the agents
 
@@ -59,8 +70,8 @@ Prepared = tuple[Learner, Intrinsic, Chunks]  # of all agents, stacked
 class Team:
     """The package's agents, as the trainer runs them."""
 
-    def __init__(self, method: str, preset: str) -> None:
-        self.settings = settings = PRESETS[preset].override(SMALL)
+    def __init__(self, method: str, choice: str) -> None:
+        self.settings = settings = CHOICES[choice].override(SMALL)
         self.agent = Agent.of(Sheet(), METHODS[method], settings)
         self.blank = blank_learners(self.agent, settings)
 
@@ -75,10 +86,13 @@ class Team:
 team_of = cache(Team)
 
 
-@pytest.mark.parametrize("preset", ["paper", "authors"])
-@pytest.mark.parametrize("name", METHODS)
-def test_rollouts_become_what_ppo_learns_from(name: str, preset: str) -> None:
-    team, method = team_of(name, preset), METHODS[name]
+@pytest.mark.parametrize(
+    ("name", "choice"),
+    [(name, preset) for name in METHODS for preset in PRESETS]
+    + [("mace", "beyond"), ("r_hin_s", "beyond")],
+)
+def test_rollouts_become_what_ppo_learns_from(name: str, choice: str) -> None:
+    team, method = team_of(name, choice), METHODS[name]
     settings = team.settings
     for mortal in (False, True):
         learners, reference = team.blank, PlainTeam(settings, method)
@@ -89,9 +103,8 @@ def test_rollouts_become_what_ppo_learns_from(name: str, preset: str) -> None:
             novelty, hindsight = reference.explore(rollouts)
             assert_allclose(rewards.novelty, novelty, rtol=1e-5, atol=1e-5)
             assert_allclose(rewards.hindsight, hindsight, rtol=1e-4, atol=1e-3)
-            shaped = np.asarray(rollouts.reward) + 0.5 * (
-                novelty + 0.3 * hindsight
-            )  # β and λ as in SMALL
+            weight = 0.5 * reference.faded(rollouts)[:, None, None]  # β and λ as in SMALL
+            shaped = np.asarray(rollouts.reward) + weight * (novelty + 0.3 * hindsight)
             check_chunks(chunks, rollouts, values, shaped, settings)
             check_views(chunks, rollouts, method)
             if method.explores:

@@ -75,7 +75,8 @@ def estimate(
 ) -> tuple[Trained, jax.Array]:
     def program() -> tuple[Trained, jax.Array]:
         both = Accumulated(jnp.asarray(z), jnp.full_like(z, jnp.nan))
-        return POSTERIOR.estimate(kept, rollout, both, settings, micro_batch)
+        kept_now, estimate = POSTERIOR.estimate(kept, rollout, both, settings, micro_batch)
+        return kept_now, estimate.log_posterior
 
     return on_shards(program, num_shards)
 

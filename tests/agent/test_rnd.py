@@ -163,3 +163,14 @@ def test_layout_changes_rounding_only(kept: Distilled, minibatches: int) -> None
         one.predictor.network.layers[0].weight, shuffled.predictor.network.layers[0].weight
     )
     assert not same or minibatches == 1
+
+
+def test_observations_have_a_code_each(kept: Distilled) -> None:
+    """All 2¹² observations of twelve bits; neighbouring floats; the same numbers swapped."""
+    bits = np.stack(np.meshgrid(*[[0.0, 1.0]] * 12), axis=-1).reshape(-1, 12).astype(np.float32)
+    close = np.array([[0.3], [np.nextafter(np.float32(0.3), np.float32(1))]], np.float32)
+    for obs in (bits, close, np.array([[0.1, 0.2], [0.2, 0.1]], np.float32)):
+        codes = np.asarray(MEASURE.code(kept, jnp.asarray(obs)))
+        assert len(set(codes.tolist())) == len(obs)
+    zeros = jnp.asarray([[0.0, 0.0], [-0.0, 0.0]])
+    assert len(set(np.asarray(MEASURE.code(kept, zeros)).tolist())) == 1

@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from samples import Sheet
 
+import mace_marl.trainer  # noqa: F401  (makes the floats of Settings arguments under jit)
 from mace_marl.agent.encoding import encode_for_networks
 from mace_marl.agent.posterior import TablePosterior
 from mace_marl.agent.posterior.table import Window
@@ -18,6 +19,7 @@ from mace_marl.errors import UserError
 from mace_marl.settings import Settings
 
 WINDOW, STEPS, ENVS, BINS = 3, 5, 4, 4
+PAPER = Settings()
 
 
 def table_of(world: World) -> TablePosterior:
@@ -33,7 +35,10 @@ def begin(posterior: TablePosterior, window: int, samples: int) -> Window:
 
 
 @pytest.mark.parametrize("sampled_share", [1.0, 0.6])
-def test_log_posteriors_equal_dictionaries(sampled_share: float) -> None:
+@pytest.mark.parametrize(
+    "settings", [PAPER, Settings(table_prior=0.7), Settings(table_prior=2.0, leave_one_out=True)]
+)
+def test_log_posteriors_equal_dictionaries(settings: Settings, sampled_share: float) -> None:
     """Over more rollouts than the window holds, with and without samples left out."""
     rng = np.random.default_rng(1)
     world = Sheet()
@@ -47,12 +52,13 @@ def test_log_posteriors_equal_dictionaries(sampled_share: float) -> None:
         action = rng.integers(world.num_actions, size=(STEPS, ENVS))
         z_bin = rng.integers(BINS, size=(STEPS, ENVS))
         sampled = rng.random((STEPS, ENVS)) < sampled_share
-        window, log_posterior = update(
+        window, log_posterior, log_marginal = update(
             window,
             jnp.asarray(obs),
             jnp.asarray(action, jnp.int32),
             jnp.asarray(z_bin, jnp.int32),
             jnp.asarray(sampled),
+            settings,
         )
 
         samples = {
@@ -68,7 +74,13 @@ def test_log_posteriors_equal_dictionaries(sampled_share: float) -> None:
         for (t, e), (a, o, z) in samples.items():
             if sampled[t, e]:
                 same_o_and_z = sum(n for (_, *key), n in table.items() if key == [o, z])
-                wanted = math.log(table[a, o, z] / same_o_and_z)
+                same_o = sum(n for (_, x, _), n in table.items() if x == o)
+                same_o_and_a = sum(n for (b, x, _), n in table.items() if (b, x) == (a, o))
+                marginal = same_o_and_a / same_o
+                assert_allclose(log_marginal[t, e], math.log(marginal), rtol=1e-5, atol=1e-6)
+                own, made_up = int(settings.leave_one_out), settings.table_prior
+                taken = table[a, o, z] - own + made_up * marginal
+                wanted = math.log(taken / (same_o_and_z - own + made_up))
                 assert_allclose(log_posterior[t, e], wanted, rtol=1e-5, atol=1e-6)
         assert np.isfinite(log_posterior).all()
 
@@ -79,12 +91,13 @@ def posterior_and_counts(
     """p̂ of samples that all have the same observation (number 7), and n(a, o, z), flat."""
     posterior = table_of(Sheet())
     obs = jnp.array([0.5, 0.25, 1.0])  # levels 1 of 3, 1 of 2, 1 of 2
-    window, log_posterior = jax.jit(posterior.update)(
+    window, log_posterior, _ = jax.jit(posterior.update)(
         begin(posterior, 1, len(actions)),
         jnp.broadcast_to(obs, (len(actions), 1, 3)),
         jnp.array(actions)[:, None],
         jnp.array(z_bins)[:, None],
         jnp.array(sampled, bool)[:, None],
+        PAPER,
     )
     return np.exp(log_posterior[:, 0]), np.asarray(posterior.counts(window))
 
@@ -113,12 +126,13 @@ def test_a_window_of_one_forgets_at_once() -> None:
     posterior = table_of(Sheet())
     update, window = jax.jit(posterior.update), begin(posterior, 1, 1)
     for action in (0, 1, 2):
-        window, log_posterior = update(
+        window, log_posterior, _ = update(
             window,
             jnp.zeros((1, 1, 3)),
             jnp.full((1, 1), action),
             jnp.zeros((1, 1), jnp.int32),
             jnp.ones((1, 1), bool),
+            PAPER,
         )
         assert_allclose(log_posterior, 0.0, atol=1e-7)
 

@@ -27,6 +27,11 @@ PAPER = {  # what is compared, and on what with how many seeds
     "baselines": (["mace", "ippo", "mappo"], GRIDWORLDS),
     "scalability": (["mace", "mace_s", "r_hin", "r_hin_s"], {MULTI: 8}),
     "overcooked": (["mace", "r_loc", "r_nov", "r_hin"], KITCHENS),
+    "skirmish": (
+        ["mace", "r_loc", "r_nov", "r_hin"],
+        {"skirmish/2m_vs_1z": 8, "skirmish/3m": 8},
+    ),
+    "skirmish_8m": (["mace_s", "r_loc", "r_nov", "r_hin_s"], {"skirmish/8m": 8}),
 }
 
 GOOD = """
@@ -69,7 +74,7 @@ def test_quick_forms_are_short(name: str) -> None:
     assert {task.split("/")[0] for task in study.tasks} == kinds
     assert all(task.split("/")[1].startswith("mini") for task in study.tasks)
     assert study.overrides["hidden_size"] == 32
-    speed = {"gridworld/minimulti": 16_000, "overcooked/mini": 12_000}
+    speed = {"gridworld/minimulti": 16_000, "overcooked/mini": 12_000, "skirmish/mini": 12_000}
     seconds = [(run.steps or 10**9) / speed.get(run.task, 24_000) + 10 for run in study.runs()]
     assert max(seconds) < 60
     assert sum(seconds) / 2 < 30 * 60

@@ -28,6 +28,7 @@ class Exploration(NamedTuple):
     posterior: Any  # what its estimate of the posterior keeps, or None
     edges: Array  # (others, percentile_bins − 1): the last percentile edges of others' novelty
     updates: Array  # () int32
+    rewarded: Array  # (): the share of its latest episodes that the world rewarded
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Explorer:
             posterior=self.posterior.init(settings, posterior_key) if self.posterior else None,
             edges=jnp.zeros((self.others, settings.percentile_bins - 1)),
             updates=jnp.int32(0),
+            rewarded=jnp.float32(0),
         )
 
     def reward(
@@ -76,7 +78,11 @@ class Explorer:
             exploration, hindsight = self.hindsight(
                 exploration, rollout, heard, settings, micro_batch
             )
-        exploration = exploration._replace(updates=exploration.updates + 1)
+        ended = rollout.terminated | rollout.truncated
+        exploration = exploration._replace(
+            updates=exploration.updates + 1,
+            rewarded=intrinsic.rewarded_share(rollout.reward, ended, exploration.rewarded),
+        )
         dead = ~rollout.alive
         return exploration, Intrinsic(*(jnp.where(dead, 0.0, x) for x in (novelty, hindsight)))
 
@@ -97,7 +103,10 @@ class Explorer:
             came_to = jnp.concatenate([rollout.obs[1:], rollout.last_obs[None]])
             scored = ~(rollout.terminated | rollout.truncated)
         message = self.novelty.novelty(kept, came_to, settings)
-        message = jnp.where(rollout.next_alive, message, 0.0)
+        told = rollout.next_alive
+        if settings.episodic:
+            told &= intrinsic.first_visits(self.novelty.code(kept, came_to), rollout.first)
+        message = jnp.where(told, message, 0.0)
         inbox = channel.exchange(message) if self.method.communicates else silence
         own = jnp.where(scored, message, 0.0)
         return exploration._replace(novelty=kept), Heard(own, inbox, scored)
@@ -154,11 +163,11 @@ class Explorer:
             reward = z.sum(axis=0)
         else:
             assert self.posterior is not None
-            kept, log_posterior = self.posterior.estimate(
+            kept, estimate = self.posterior.estimate(
                 exploration.posterior, rollout, Accumulated(z, z_label), settings, micro_batch
             )
             exploration = exploration._replace(posterior=kept)
-            log_ratio = intrinsic.log_ratio(log_posterior, rollout.log_prob, settings.ratio_epsilon)
+            log_ratio = intrinsic.log_ratio(*estimate, settings.ratio_epsilon)
             weight = z if self.method.hindsight == "weighted" else jnp.ones_like(z)
             reward = intrinsic.hindsight_reward(weight, log_ratio)
         return exploration, reward

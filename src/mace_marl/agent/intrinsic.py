@@ -24,6 +24,17 @@ def accumulate(novelty: Array, ended: Array, gamma: Array | float) -> Array:
     return z
 
 
+def first_visits(code: Array, first: Array) -> Array:
+    """Where an episode comes to something for the first time, as far as the rollout tells.
+
+    `code`  # (steps, envs) int32: what was come to; `first`  # (steps, envs): episodes begin
+    """
+    episode = jnp.cumsum(first, axis=0)
+    earlier = np.tril(np.ones((len(code), len(code)), bool), k=-1)[..., None]
+    same = (code[:, None] == code) & (episode[:, None] == episode)
+    return ~(same & earlier).any(axis=1)
+
+
 def percentile_edges(novelty: Array, bins: int, interpolate: bool) -> Array:
     """The 1/bins, 2/bins, … quantiles of a rollout's novelties  # (bins − 1,).
 
@@ -74,12 +85,12 @@ def novelty_reward(own: Array, inbox: Array, joined: Literal["sum", "max"] = "su
     return own + inbox.sum(axis=0)
 
 
-def log_ratio(log_posterior: Array, log_policy: Array, epsilon: Array | float = 0.0) -> Array:
+def log_ratio(log_posterior: Array, log_prior: Array, epsilon: Array | float = 0.0) -> Array:
     """log p(a|o,z)/π(a|o)  # (others, steps, envs), from the logarithms of both.
 
     It is taken as −log(π/p + ε), as the authors do; with ε = 0 it is the paper's.
     """
-    return -jnp.logaddexp(log_policy - log_posterior, jnp.log(epsilon))
+    return -jnp.logaddexp(log_prior - log_posterior, jnp.log(epsilon))
 
 
 def hindsight_reward(weight: Array, log_ratio: Array) -> Array:
@@ -91,7 +102,31 @@ def hindsight_reward(weight: Array, log_ratio: Array) -> Array:
     return (weight * log_ratio).sum(axis=0)
 
 
-def shaped_reward(extrinsic: Array, novelty: Array, hindsight: Array, settings: Settings) -> Array:
-    """r_s = r_ext + β (r_nov + λ r_hin), equation (10), and (13) where β is not 1."""
-    intrinsic = novelty + settings.hindsight_weight * hindsight
-    return extrinsic + settings.intrinsic_weight * intrinsic
+def rewarded_share(reward: Array, ended: Array, before: Array) -> Array:
+    """The share of a rollout's episodes that the world rewarded; as before where none ended.
+
+    `reward`, `ended`  # (steps, envs)
+    """
+
+    def forwards(found: Array, now: tuple[Array, Array]) -> tuple[Array, Array]:
+        reward, ended = now
+        found = found | (reward > 0)
+        return found & ~ended, found & ended
+
+    _, successes = lax.scan(forwards, jnp.zeros_like(ended[0]), (reward, ended))
+    return jnp.where(ended.any(), successes.sum() / jnp.maximum(ended.sum(), 1), before)
+
+
+def shaped_reward(
+    extrinsic: Array,
+    novelty: Array,
+    hindsight: Array,
+    settings: Settings,
+    rewarded: Array | float = 0.0,
+) -> Array:
+    """r_s = r_ext + β (r_nov + λ r_hin), equation (10), and (13) where β is not 1.
+
+    β may fade as a larger share of episodes is `rewarded` by the world.
+    """
+    weight = settings.intrinsic_weight * (1 - rewarded) ** settings.intrinsic_fading
+    return extrinsic + weight * (novelty + settings.hindsight_weight * hindsight)

@@ -131,7 +131,7 @@ class Agent:
             learner.exploration, rollout, heard, settings, layout.samples
         )
         reward = intrinsic.shaped_reward(
-            rollout.reward, rewards.novelty, rewards.hindsight, settings
+            rollout.reward, rewards.novelty, rewards.hindsight, settings, exploration.rewarded
         )
         advantage = self.advantage(rollout, values, reward, settings)
         learner = learner._replace(exploration=exploration)

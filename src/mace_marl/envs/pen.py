@@ -37,6 +37,28 @@ class Pen:
         ImageDraw.Draw(stencil).ellipse([edge * SMOOTHING for edge in edges], 255)
         self.canvas.paste(colour, (left, top), stencil.reduce(SMOOTHING))
 
+    def ring(self, place: tuple[float, float], radius: float, colour: str) -> None:
+        """A thin circle, smoothed as discs are; it may reach beyond the picture."""
+        width, height = self.canvas.size
+        stencil = Image.new("L", (width * SMOOTHING, height * SMOOTHING))
+        (x, y), reach = self.pixels(place), radius * self.cell
+        edges = [SMOOTHING * edge for edge in (x - reach, y - reach, x + reach, y + reach)]
+        ImageDraw.Draw(stencil).ellipse(edges, outline=255, width=SMOOTHING)
+        self.canvas.paste(colour, (0, 0), stencil.reduce(SMOOTHING))
+
+    def line(
+        self, start: tuple[float, float], end: tuple[float, float], colour: str, width: int
+    ) -> None:
+        """`width` pixels wide."""
+        self.draw.line((*self.pixels(start), *self.pixels(end)), colour, width)
+
+    def box(self, first: tuple[float, float], last: tuple[float, float], colour: str) -> None:
+        """A rectangle from its upper left to its lower right corner."""
+        (left, top), (right, bottom) = self.pixels(first), self.pixels(last)
+        left, top = round(left), round(top)
+        corner = max(round(right) - 1, left), max(round(bottom) - 1, top)
+        self.draw.rectangle((left, top, *corner), colour)
+
     def write(self, place: tuple[float, float], text: str, size: float, colour: str) -> None:
         """A line `size` cells high; none at all where it would be too small to be read."""
         if size * self.cell < SMALLEST_LETTERS:

@@ -62,12 +62,14 @@ def look(run_dir: Path, state: State) -> Status:
 class Display:
     """A live table in a terminal: a row for what is compared, a cell for each run. Lines else."""
 
-    def __init__(self, title: str, budgets: Mapping[Planned, int]) -> None:
+    def __init__(
+        self, title: str, budgets: Mapping[Planned, int], runs: Mapping[Planned, Status]
+    ) -> None:
         self._title = title
         self._budgets = budgets
         self._live: Live | None = None
         self._began = time.monotonic()
-        self._found: float | None = None  # steps that were done before
+        self._found = self._steps_done(runs)  # before this display began
 
     def __enter__(self) -> "Display":
         if console.is_terminal:
@@ -110,16 +112,17 @@ class Display:
 
     def _seconds_left(self, runs: Mapping[Planned, Status]) -> float | None:
         """By the steps made since this display began; None before there are any."""
-        ended = ("done", "failed")
-        done = sum(
-            self._budgets[planned] if status.state in ended else status.env_steps
-            for planned, status in runs.items()
-        )
-        if self._found is None:
-            self._found = done
+        done = self._steps_done(runs)
         made = done - self._found
         missing = sum(self._budgets.values()) - done
         return missing * (time.monotonic() - self._began) / made if made > 0 < missing else None
+
+    def _steps_done(self, runs: Mapping[Planned, Status]) -> int:
+        """Of a run that has ended, all it was meant to make: none are missing."""
+        return sum(
+            self._budgets[planned] if status.state in ("done", "failed") else status.env_steps
+            for planned, status in runs.items()
+        )
 
     def _table(self, runs: Mapping[Planned, Status]) -> Table:
         seeds = sorted({planned.seed for planned in runs})

@@ -59,13 +59,15 @@ class _Runner:
         self.results = results
         self.shares = core_shares(workers)
         self.jobs: list[_Job | None] = [None] * workers
-        self.runs = {planned: Status() for planned in study.runs()}
-        for planned in self.runs:
-            if results.is_finished(planned):
-                self.runs[planned] = look(results.run_dir(planned), "done")
+        self.runs = {
+            planned: look(results.run_dir(planned), "done")
+            if results.is_finished(planned)
+            else look(results.work_dir(planned), "waiting")
+            for planned in study.runs()
+        }
         self.waiting = deque(run for run in self.runs if self.runs[run].state == "waiting")
         budgets = {planned: planned.config()["steps"] for planned in self.runs}
-        self.display = Display(study.title, budgets)
+        self.display = Display(study.title, budgets, self.runs)
 
     def run(self) -> bool:
         """To the end, or until the user asks to stop."""

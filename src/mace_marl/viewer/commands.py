@@ -29,10 +29,10 @@ class Illustration:
 
 @dataclass(frozen=True)
 class MapOf:
-    """A task's map, or its kitchen with what each cook sees. Other worlds show their picture."""
+    """A task's map, kitchen or scenario. Other worlds show their picture."""
 
     task: Positional[str]
-    """A name from `mace tasks`, a path to a map or kitchen (….toml), a world in Python
+    """A name from `mace tasks`, a path to a map, kitchen or scenario (….toml), a world in Python
     (module:name), or one outside JAX (pettingzoo:module)."""
     out: Path | None = None
     """The file to write: .png, .pdf or .svg; unset for map_….png in this directory."""
@@ -43,14 +43,18 @@ class MapOf:
         import mace_marl
         from mace_marl.envs.gridworld import GridWorld
         from mace_marl.envs.overcooked import Overcooked
+        from mace_marl.envs.skirmish import Skirmish
         from mace_marl.viewer.floor_plan import floor_plan, own_picture
         from mace_marl.viewer.kitchen_plan import kitchen_plan
+        from mace_marl.viewer.scenario_plan import scenario_plan
 
         world = mace_marl.make(self.task)
         if isinstance(world, GridWorld):
             floor_plan(world.map, world.map.name, path)
         elif isinstance(world, Overcooked):
             kitchen_plan(world.kitchen, world.kitchen.name, path)
+        elif isinstance(world, Skirmish):
+            scenario_plan(world.scenario, world.scenario.name, path)
         else:
             own_picture(world, path)
         return path

@@ -9,11 +9,15 @@ over agents and saved in checkpoints.
 import abc
 from typing import Any
 
-from jax import Array
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
 
 from mace_marl.agent.encoding import Encoding
 from mace_marl.envs.api import World
 from mace_marl.settings import Settings
+
+MIXER = -1640531535  # 2³² / golden ratio: spreads bits widely
 
 Report = dict[str, Array]
 
@@ -33,6 +37,18 @@ class Novelty(abc.ABC):
     @abc.abstractmethod
     def novelty(self, kept: Any, obs: Array, settings: Settings) -> Array:
         """u of each observation  # obs (…, observation_size) → (…) float32."""
+
+    def code(self, kept: Any, obs: Array) -> Array:
+        """A number for each observation, the same for those that are one to it  # (…) int32.
+
+        Here: the same for equal observations (and, once in four thousand million, for others).
+        """
+        bits = lax.bitcast_convert_type(obs + 0.0, jnp.int32)  # −0 is 0
+        mixed = jnp.zeros(obs.shape[:-1], jnp.int32)
+        for column in range(obs.shape[-1]):
+            mixed = (mixed ^ bits[..., column]) * np.int32(MIXER)
+            mixed = mixed ^ lax.shift_right_logical(mixed, np.int32(15))
+        return mixed
 
     def visit(self, kept: Any, obs: Array, seen: Array) -> Any:
         """Meet a rollout's observations where seen  # (…) bool; before they are rated."""

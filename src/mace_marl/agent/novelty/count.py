@@ -1,4 +1,7 @@
-"""Novelty by counting visits: scale / √n, where n is how often this agent has been at a place."""
+"""Novelty by counting visits: scale / √n, where n is how often this agent has been at a place.
+
+Or how often it has made the very same observation, if that is what is `counted`.
+"""
 
 from dataclasses import dataclass
 
@@ -17,19 +20,24 @@ class CountNovelty(Novelty):
 
     @classmethod
     def of(cls, world: World, encoding: Encoding, settings: Settings) -> "CountNovelty":
-        return cls(index_columns(world, world.place, "counting visits", "--novelty rnd"))
+        everything = tuple(range(world.observation_size))
+        columns = world.place if settings.counted == "place" else everything
+        return cls(index_columns(world, columns, "counting visits", "--novelty rnd"))
 
     def init(self, settings: Settings, key: Array) -> Array:
-        """Visits of every place  # (places,) int32, over all envs."""
+        """Visits of every place  # (places,) int32, over all environments."""
         return jnp.zeros(self.index.size, jnp.int32)
+
+    def code(self, kept: Array, obs: Array) -> Array:
+        return self.index(obs)
 
     def visit(self, kept: Array, obs: Array, seen: Array) -> Array:
         return kept.at[self.index(obs)].add(seen.astype(jnp.int32))
 
     def novelty(self, kept: Array, obs: Array, settings: Settings) -> Array:
-        return settings.novelty_scale * rarity(kept[self.index(obs)])
+        return settings.novelty_scale * rarity(kept[self.index(obs)], settings)
 
 
-def rarity(visits: Array) -> Array:
-    """1/√n. What was never counted is as new as at n = 1."""
-    return 1 / jnp.sqrt(jnp.maximum(visits, 1).astype(jnp.float32))
+def rarity(visits: Array, settings: Settings) -> Array:
+    """1/√n, or another power of n. What was never counted is as new as at n = 1."""
+    return jnp.maximum(visits, 1).astype(jnp.float32) ** -settings.count_power

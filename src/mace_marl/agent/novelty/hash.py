@@ -46,4 +46,4 @@ class HashNovelty(Novelty):
         return kept._replace(counts=counts)
 
     def novelty(self, kept: Hashed, obs: Array, settings: Settings) -> Array:
-        return settings.novelty_scale * rarity(kept.counts[self.code(kept, obs)])
+        return settings.novelty_scale * rarity(kept.counts[self.code(kept, obs)], settings)

@@ -21,6 +21,13 @@ class Accumulated(NamedTuple):
     labelled: Array  # (posteriors, t, e): made of novelties relabelled by percentile
 
 
+class Estimate(NamedTuple):
+    """What is said of a rollout's samples, each (posteriors, t, e)."""
+
+    log_posterior: Array  # log p(a | o, z)
+    log_prior: Array  # what it is compared with: log π(a | o), or an estimate of log p(a | o)
+
+
 class Posterior(abc.ABC):
     """Base class: write `of`, `init` and `estimate`. What is kept is a pytree of arrays."""
 
@@ -41,8 +48,8 @@ class Posterior(abc.ABC):
     @abc.abstractmethod
     def estimate(
         self, kept: Any, rollout: Rollout, z: Accumulated, settings: Settings, micro_batch: int
-    ) -> tuple[Any, Array]:
-        """Learn from a rollout, then say log p(a | o, z) of its samples  # (posteriors, t, e).
+    ) -> tuple[Any, Estimate]:
+        """Learn from a rollout, then say log p(a | o, z) of its samples.
 
         Samples of a dead agent teach nothing; what is said of them is not used, but finite.
         """

@@ -17,7 +17,7 @@ from mace_marl.agent.experience import Rollout
 from mace_marl.agent.mlp import MLP, make_mlp
 from mace_marl.agent.networks import log_policy
 from mace_marl.agent.optimiser import Optimised, init_optimised
-from mace_marl.agent.posterior.api import Accumulated, Posterior
+from mace_marl.agent.posterior.api import Accumulated, Estimate, Posterior
 from mace_marl.envs.api import World
 from mace_marl.settings import Settings
 
@@ -69,7 +69,7 @@ class NetworkPosterior(Posterior):
 
     def estimate(
         self, kept: Trained, rollout: Rollout, z: Accumulated, settings: Settings, micro_batch: int
-    ) -> tuple[Trained, Array]:
+    ) -> tuple[Trained, Estimate]:
         """Before it is trained at all, the posterior is the policy: nothing is known of z."""
         new = _samples(rollout, z)
         kept = remember(kept, new)
@@ -87,7 +87,9 @@ class NetworkPosterior(Posterior):
             networks, log_posterior = lax.cond(full, train, wait)
         else:
             networks, log_posterior = train()
-        return kept._replace(networks=networks), log_posterior.reshape(z.raw.shape)
+        log_posterior = log_posterior.reshape(z.raw.shape)
+        log_prior = jnp.broadcast_to(rollout.log_prob, z.raw.shape)
+        return kept._replace(networks=networks), Estimate(log_posterior, log_prior)
 
     def _fit(
         self, kept: Trained, scale: Array, settings: Settings, micro_batch: int

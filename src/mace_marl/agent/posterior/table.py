@@ -1,5 +1,8 @@
 """p(a | o, z) by counting: n(a, o, z) / n(o, z) over the last w rollouts.
 
+Beyond the paper, α samples may be made up for every (o, z), of actions in the proportions n(a, o) /
+n(o) of all z together, and a sample may be left out of its own estimate.
+
 The paper's table is w × |A| × |S| × K numbers. What is kept instead is which entry each sample of
 the last w rollouts falls into; the sums are made anew at every update. That is smaller, needs no
 subtraction of what leaves the window, and is the whole state that a checkpoint must hold.
@@ -15,7 +18,7 @@ from jax import Array
 from mace_marl.agent import intrinsic
 from mace_marl.agent.encoding import Encoding, Index, index_columns
 from mace_marl.agent.experience import Rollout
-from mace_marl.agent.posterior.api import Accumulated, Posterior
+from mace_marl.agent.posterior.api import Accumulated, Estimate, Posterior
 from mace_marl.envs.api import World
 from mace_marl.errors import UserError
 from mace_marl.settings import Settings
@@ -62,23 +65,33 @@ class TablePosterior(Posterior):
 
     def estimate(
         self, kept: Window, rollout: Rollout, z: Accumulated, settings: Settings, micro_batch: int
-    ) -> tuple[Window, Array]:
-        def of_one(window: Window, z_label: Array) -> tuple[Window, Array]:
+    ) -> tuple[Window, Estimate]:
+        def of_one(window: Window, z_label: Array) -> tuple[Window, Estimate]:
             z_bins = intrinsic.z_bin(z_label, settings, self.summed)
-            return self.update(window, rollout.obs, rollout.action, z_bins, rollout.alive)
+            window, log_posterior, log_marginal = self.update(
+                window, rollout.obs, rollout.action, z_bins, rollout.alive, settings
+            )
+            to_policy = settings.ratio_to == "policy"
+            return window, Estimate(log_posterior, rollout.log_prob if to_policy else log_marginal)
 
         return jax.vmap(of_one)(kept, z.labelled)
 
     def update(
-        self, window: Window, obs: Array, actions: Array, z_bins: Array, sampled: Array
-    ) -> tuple[Window, Array]:
+        self,
+        window: Window,
+        obs: Array,  # (steps, envs, observation_size)
+        actions: Array,  # (steps, envs) int32
+        z_bins: Array,  # (steps, envs) int32
+        sampled: Array,  # (steps, envs) bool: samples to count
+        settings: Settings,
+    ) -> tuple[Window, Array, Array]:
         """Count this rollout, forget the one before the last w, and score every sample.
 
-        `obs`  # (steps, envs, observation_size); `actions`, `z_bins`  # (steps, envs) int32
-        `sampled`  # (steps, envs) bool: samples to count
-        Returns log p̂(a | o, z)  # (steps, envs), finite because each sample counts itself.
+        Returns also log p̂(a | o, z) and log p̂(a | o), both  # (steps, envs); they are finite
+        because each sample counts itself, or else what is made up.
         """
-        entry = (self.index(obs) * self.bins + z_bins) * self.num_actions + actions
+        observed = self.index(obs)
+        entry = (observed * self.bins + z_bins) * self.num_actions + actions
         counted = jnp.where(sampled, entry, -1).reshape(-1)
         window = Window(
             entries=window.entries.at[window.oldest].set(counted),
@@ -88,7 +101,18 @@ class TablePosterior(Posterior):
         together = joint.reshape(-1, self.num_actions).sum(axis=1)  # n(o, z), flat
         joint_here = jnp.maximum(joint[entry], 1)  # an uncounted sample scores, unused, as one
         together_here = jnp.maximum(together[entry // self.num_actions], 1)
-        return window, jnp.log(joint_here / together_here)
+        left_out = 1 if settings.leave_one_out else 0
+        marginal = self.marginal(joint, observed, actions)
+        posterior = (joint_here - left_out + settings.table_prior * marginal) / (
+            together_here - left_out + settings.table_prior
+        )
+        return window, jnp.log(posterior), jnp.log(marginal)
+
+    def marginal(self, joint: Array, observed: Array, actions: Array) -> Array:
+        """n(a, o) / n(o)  # (steps, envs), from n(a, o, z), flat."""
+        taken = joint.reshape(-1, self.bins, self.num_actions).sum(axis=1)  # n(a, o)
+        taken_here = jnp.maximum(taken[observed, actions], 1)
+        return taken_here / jnp.maximum(taken.sum(axis=1)[observed], 1)
 
     def counts(self, window: Window) -> Array:
         """n(a, o, z)  # (observations · bins · actions,) int32."""
