@@ -103,6 +103,13 @@ class NotANumber(Broken):
     how = "nan"
 
 
+class Raising(Duo):
+    """Cannot be reset."""
+
+    def reset(self, seed: int) -> Moment:
+        raise ValueError("no")
+
+
 class Sizeless(Duo):
     """Does not say how many actions there are."""
 

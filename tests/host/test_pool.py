@@ -12,11 +12,14 @@ import host_worlds
 import numpy as np
 import pytest
 
+import mace_marl
+from mace_marl import envs
 from mace_marl.errors import UserError
 from mace_marl.host import HostWorld, Moment, check
 from mace_marl.host.board import Board, Sizes
 from mace_marl.host.pool import Pool
 from mace_marl.host.share import Share
+from mace_marl.host.world import Hosted
 
 SIZES = Sizes.of(host_worlds.Duo())
 COPIES = 5
@@ -214,8 +217,25 @@ def test_breach_in_a_worker_reaches_the_trainer() -> None:
         pool.close()
 
 
+def test_quick_worlds_leave_a_core_to_the_trainer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As slow worlds do not, nor those that cannot be tried out."""
+    monkeypatch.setattr("mace_marl.host.world.cores", lambda: 3)
+    for name, seconds, workers in (("Duo", 1e-6, 2), ("Duo", 1e-3, 3), ("Unrepeatable", None, 3)):
+        world = Hosted(f"host_worlds:{name}")
+        assert 0 < world.step_seconds() <= float("inf")
+        if seconds:
+            monkeypatch.setattr(world, "step_seconds", lambda seconds=seconds: seconds)
+        pool = world.pool(4)
+        assert len(pool.workers) == workers
+        pool.close()
+    assert Hosted("host_worlds:Raising").step_seconds() == float("inf")
+
+
 def test_good_worlds_pass_the_check() -> None:
     check(host_worlds.Duo())
+    envs.check(mace_marl.make("host_worlds:Duo"))
+    with pytest.raises(envs.ContractError, match="world 0, step 2: an observation of agent 1"):
+        envs.check(mace_marl.make("host_worlds:NotANumber"))
     check(host_worlds.Unrepeatable())
     with pytest.raises(UserError, match="the same seed and actions led to other observations"):
         check(host_worlds.Forgetful())
