@@ -147,7 +147,7 @@ _SKIRMISHES = {
     ),
     "skirmish/mini": _Row(
         "A small 2m_vs_1z of our own, for first experiments on a laptop.",
-        budget=1_440_000,
+        budget=600_000,
         overrides=_SKIRMISH
         | _MINI
         | {

@@ -25,6 +25,15 @@ def test_2m_vs_1z_needs_alternating_fire() -> None:
     assert set(found["alternate"].returns.tolist()) <= {0.0, 200.0}
 
 
+def test_mini_needs_alternating_fire_too() -> None:
+    scripts = {"stand": stand_and_shoot, "random": at_random, "alternate": alternate}
+    found = play(skirmish("mini"), scripts, 200)
+    assert found["stand"].won.mean() <= 0.05
+    assert found["random"].won.mean() <= 0.01
+    assert found["alternate"].won.mean() >= 0.5
+    assert found["alternate"].length.max() <= skirmish("mini").horizon / 2
+
+
 @pytest.mark.parametrize(("name", "episodes", "least"), [("3m", 80, 0.2), ("8m", 12, 0.75)])
 def test_focused_fire_beats_scattered_fire(name: str, episodes: int, least: float) -> None:
     scripts = {"focused": focused, "scattered": scattered, "random": at_random}
