@@ -12,13 +12,17 @@ from mace_marl.tasks import get_task
 
 WANTED = 0.9
 SEEDS = (0, 1)
-# MiniPass as in the quick studies, a third of the time: smaller networks, larger steps.
+# As in the quick studies, a third of the time: smaller networks, larger steps.
 QUICK = {
     "--hidden-size": "32",
     "--actor-learning-rate": "1.5e-3",
     "--critic-learning-rate": "1.5e-3",
 }
-TASKS: dict[str, dict[str, str]] = {"gridworld/minipass": QUICK, "overcooked/mini": {}}
+TASKS: dict[str, dict[str, str]] = {
+    "gridworld/minipass": QUICK,
+    "overcooked/mini": {},
+    "skirmish/mini": QUICK,
+}
 
 Rows = list[dict[str, Any]]
 
