@@ -259,6 +259,7 @@ def _import_world(name: str) -> "World":
     that is made without arguments, or a function that makes one."""
     from mace_marl.envs.api import World
     from mace_marl.host.api import HostWorld
+    from mace_marl.host.share import failure
     from mace_marl.host.world import Hosted
     from mace_marl.host.worlds import import_attribute, is_host
 
@@ -267,7 +268,12 @@ def _import_world(name: str) -> "World":
     found = import_attribute(name, name)
     if isinstance(found, HostWorld) or (isinstance(found, type) and issubclass(found, HostWorld)):
         return Hosted(name)
-    world = found() if callable(found) and not isinstance(found, World) else found
+    try:
+        world = found() if callable(found) and not isinstance(found, World) else found
+    except Exception as error:
+        raise UserError(
+            f"task '{name}' cannot be made by calling it without arguments: {failure(error)}."
+        ) from error
     if isinstance(world, HostWorld):
         world.close()
         return Hosted(name)
