@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -99,13 +100,22 @@ def test_more_devices_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert_one_sentence(mace_here(capsys, *arguments), "one device")
 
 
-def test_environments_pass_the_api_test_of_pettingzoo() -> None:
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_environments_pass_the_api_test_of_pettingzoo(capsys: pytest.CaptureFixture[str]) -> None:
     """The ones we test with are what PettingZoo takes for environments, and so is the real one."""
     from mpe2 import simple_spread_v3
     from pettingzoo.test import parallel_api_test
 
+    class Unrewarding(zoo.UnmaskedHerd):
+        def step(self, actions: Any) -> Any:
+            seen, _, *rest = super().step(actions)
+            return seen, {}, *rest
+
     parallel_api_test(zoo.UnmaskedHerd(), num_cycles=20)
     parallel_api_test(simple_spread_v3.parallel_env(), num_cycles=60)
+    assert capsys.readouterr().out.count("Passed Parallel API test") == 2
+    with pytest.raises(UserWarning, match="not given reward"):
+        parallel_api_test(Unrewarding(), num_cycles=20)
 
 
 def test_real_environment_is_repeated_step_for_step() -> None:
