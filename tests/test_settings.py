@@ -59,6 +59,8 @@ PAPER = {
     "replay_first": False,
     "posterior_scale": None,
     # Not in the paper at all: off.
+    "normalise_values": False,
+    "units_smoothing": 0.9,
     "intrinsic_fading": 0.0,
     "counted": "place",
     "count_power": 0.5,

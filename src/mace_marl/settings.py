@@ -51,6 +51,12 @@ class Settings:
     value_clip: float | None = _setting(
         None, "Clip new values to this distance from the old ones; unset for no clipping."
     )
+    normalise_values: bool = _setting(
+        False, "Critics learn values in units of their targets' mean and deviation."
+    )
+    units_smoothing: float = _setting(
+        0.9, "Weight of the targets of older rollouts in those units, for every rollout.", most=1
+    )
     huber_defect: bool = _setting(
         False, "Drop the value loss where the critic overestimates by more than huber_delta."
     )

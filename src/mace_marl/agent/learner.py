@@ -20,6 +20,7 @@ from mace_marl.agent.explorer import Exploration, Explorer
 from mace_marl.agent.gradient import find_distinct
 from mace_marl.agent.networks import Network, log_policy, make_actor, make_critic
 from mace_marl.agent.optimiser import Optimised, init_optimised
+from mace_marl.agent.units import Units, first_units, renew, translate
 from mace_marl.envs.api import World
 from mace_marl.machine import Layout
 from mace_marl.methods import Method
@@ -33,6 +34,7 @@ class Learner(NamedTuple):
     critic: Optimised[Network]
     exploration: Exploration
     key: Array
+    units: Units  # of its critic; not used unless values are normalised
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class Agent:
             critic=init_optimised(critic, settings),
             exploration=self.explorer.init(settings, explorer_key),
             key=key,
+            units=first_units(),
         )
 
     def update(
@@ -93,7 +96,13 @@ class Agent:
         self, learner: Learner, rollout: Rollout, view: View, hidden: Array, settings: Settings
     ) -> tuple[Values, Array]:
         """The critic's values, and its memory after the rollout."""
-        return appraise(learner.critic.network, view, rollout, hidden, settings.chunk_length)
+        values, hidden = appraise(
+            learner.critic.network, view, rollout, hidden, settings.chunk_length
+        )
+        if settings.normalise_values:
+            now, final, last = map(learner.units.to_value, (values.now, values.final, values.last))
+            values = values._replace(now=now, final=final, last=last)
+        return values, hidden
 
     def exchange(
         self, learner: Learner, rollout: Rollout, settings: Settings
@@ -135,7 +144,20 @@ class Agent:
         )
         advantage = self.advantage(rollout, values, reward, settings)
         learner = learner._replace(exploration=exploration)
-        return learner, rewards, self.chunks(rollout, values, advantage, settings)
+        chunks = self.chunks(rollout, values, advantage, settings)
+        if settings.normalise_values:
+            learner, chunks = self.normalise(learner, chunks, settings)
+        return learner, rewards, chunks
+
+    def normalise(
+        self, learner: Learner, chunks: ppo.Chunks, settings: Settings
+    ) -> tuple[Learner, ppo.Chunks]:
+        """Values in units that now include these targets', and the critic that speaks in them."""
+        units = renew(learner.units, chunks.target, chunks.alive > 0, settings.units_smoothing)
+        critic = translate(learner.critic.network, learner.units, units)
+        learner = learner._replace(critic=learner.critic._replace(network=critic), units=units)
+        value, target = map(units.from_value, (chunks.value, chunks.target))
+        return learner, chunks._replace(value=value, target=target)
 
     def improve(
         self, learner: Learner, chunks: ppo.Chunks, settings: Settings, layout: Layout

@@ -21,7 +21,7 @@ from mace_marl.trainer import TrainState
 IDLE = "mace_marl.host.idle:Idle"
 COPIES = 32
 STEPS = 100  # of every measurement: short, for on a shared machine quiet moments are short
-ROUNDS = 60
+ROUNDS = 300
 
 
 def bench_host(name: str = IDLE, copies: int = COPIES, rounds: int = ROUNDS) -> dict[str, Any]:

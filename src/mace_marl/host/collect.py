@@ -189,7 +189,7 @@ def make_actor(sizes: Sizes) -> Callable[..., Any]:
 def _acting(network: Any) -> Learner:
     """As much of a Learner as acting needs."""
     nothing: Any = None
-    return Learner(Optimised(network, nothing), nothing, nothing, nothing)
+    return Learner(Optimised(network, nothing), nothing, nothing, nothing, nothing)
 
 
 def _next_noise(key: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
