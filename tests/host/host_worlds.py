@@ -36,6 +36,25 @@ class Duo(HostWorld):
         return f"{self.hits} of 3"
 
 
+class Thrifty(HostWorld):
+    """All copies write what they return into the same memory: how often each was stepped."""
+
+    num_agents, num_actions, observation_size, horizon = 2, 3, 1, 12
+    paper = np.zeros((2, 1), np.float32)
+
+    def reset(self, seed: int) -> Moment:
+        self.time = 0.0
+        return self.tell()
+
+    def step(self, actions: np.ndarray) -> Moment:
+        self.time += 1 + actions[0]
+        return self.tell()
+
+    def tell(self) -> Moment:
+        self.paper[:] = self.time
+        return Moment(self.paper, reward=self.paper[:, 0] * 0)
+
+
 class Unrepeatable(Duo):
     """Says so itself."""
 

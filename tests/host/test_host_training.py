@@ -13,7 +13,7 @@ from commands import SMALL, mace_here, rows
 import mace_marl
 from mace_marl.host.bench import bench_host
 from mace_marl.host.board import FLAGS, Row, Sizes
-from mace_marl.host.collect import Lived, Running, dropped, take_apart
+from mace_marl.host.collect import Lived, Running, draw_noise, dropped, take_apart
 from mace_marl.viewer.bench_table import bench_table
 
 pytestmark = pytest.mark.usefixtures("hasty_compiler")
@@ -171,3 +171,14 @@ def test_overhead_of_worlds_outside_jax() -> None:
     table = bench_table({"tasks": {}, "host": host, "cores": 2})
     assert f"{host['overhead_microseconds']:.0f}" in table.splitlines()[-1]
     assert "one step of 4 worlds" in table
+
+
+def test_noise_turns_scores_into_draws() -> None:
+    """argmax(score + noise) has the frequencies of the softmax; another key, other noise."""
+    noise = np.asarray(draw_noise(jax.random.key(3), (50_000, 3)))
+    assert np.isfinite(noise).all()
+    wanted = np.array([0.1, 0.3, 0.6])
+    drawn = np.argmax(np.log(wanted) + noise, axis=1)
+    np.testing.assert_allclose(np.bincount(drawn) / len(drawn), wanted, atol=0.01)
+    np.testing.assert_array_equal(draw_noise(jax.random.key(3), (50_000, 3)), noise)
+    assert (np.asarray(draw_noise(jax.random.key(4), (50_000, 3))) != noise).mean() > 0.99

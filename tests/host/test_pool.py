@@ -81,6 +81,19 @@ def play(board: Board, chance: np.random.Generator) -> np.ndarray:
     return np.where(chance.random((COPIES, 1)) < 0.1, right, chance.integers(3, size=(COPIES, 2)))
 
 
+def test_worlds_may_return_what_lies_in_the_same_memory() -> None:
+    """What one returned is taken before the next is stepped."""
+    worlds = [host_worlds.Thrifty() for _ in range(3)]
+    board = Board(Sizes.of(worlds[0]), 3)
+    share = Share("thrifty", worlds, board, 0)
+    share.take_up()
+    board.actions[:] = [[0, 0], [1, 0], [2, 0]]
+    for step in (1, 2):
+        share.step()
+        assert board.row.part(board.after, "obs")[:, 0, 0].tolist() == [step, 2 * step, 3 * step]
+    board.close()
+
+
 def test_pool_is_a_plain_loop(pool: Pool) -> None:
     plain, chance, board = Plain(seed=7), np.random.default_rng(0), pool.board
     pool.begin((7, 0), 0)

@@ -89,8 +89,7 @@ class Collector:
         self.pool: Pool | None = None
         self.standing: Any = None  # the rows that the pool's worlds came to last
         self.act = make_actor(world.sizes)
-        shape = (settings.rollout_length, settings.num_envs, world.num_agents, world.num_actions)
-        self.noise = jax.jit(partial(_next_noise, shape=shape))
+        self.split = jax.jit(jax.random.split)
 
     def collect(self, learners: Learner, stage: HostStage) -> tuple[HostStage, Lived]:
         """rollout_length steps of every environment."""
@@ -98,8 +97,9 @@ class Collector:
         board = pool.board
         if stage.rows is not self.standing:  # of another run, or of the past
             stage = self._take_up(pool, stage)
-        key, noise = self.noise(stage.key)
         steps, envs = settings.rollout_length, settings.num_envs
+        key, noise_key = self.split(stage.key)
+        noise = draw_noise(noise_key, (steps, envs, self.world.num_agents, self.world.num_actions))
         seen = np.empty((steps + 1, envs, board.row.width), np.float32)
         after = np.empty((steps, envs, board.row.width), np.float32)
         acted = np.empty((steps, envs, self.world.num_agents, 2), np.float32)
@@ -192,10 +192,12 @@ def _acting(network: Any) -> Learner:
     return Learner(Optimised(network, nothing), nothing, nothing, nothing, nothing)
 
 
-def _next_noise(key: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Gumbel noise for a rollout, and the key for the next."""
-    key, noise_key = jax.random.split(key)
-    return key, jax.random.gumbel(noise_key, shape)
+def draw_noise(key: Array, shape: tuple[int, ...]) -> Array:
+    """Standard Gumbel noise for a rollout; NumPy takes a quarter of JAX's time for it on a CPU."""
+    words = np.asarray(jax.random.key_data(key)).astype(np.uint64)
+    generator = np.random.Generator(np.random.Philox(key=words))
+    exponential = generator.standard_exponential(shape, np.float32)
+    return jnp.asarray(-np.log(np.maximum(exponential, np.finfo(np.float32).tiny)))
 
 
 def step_of(row: Row, rows: Array) -> Step:

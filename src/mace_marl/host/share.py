@@ -42,8 +42,6 @@ class Share:
             [Slot(**{part: row.part(one, part) for part in row.parts}) for one in rows]
             for rows in (self.after, self.ahead)
         )
-        self.after_obs = row.part(self.after, "obs")
-        self.after_reward = row.part(self.after, "reward")
         self.blank = np.zeros(row.width, np.float32)
         for part in ("available", "alive"):
             row.part(self.blank, part)[...] = 1.0
@@ -56,15 +54,12 @@ class Share:
         actions = self.actions.copy()  # a world may keep what it is given
         self.after[:] = self.blank
         playing, place = self.playing, 0
-        moments: list[Moment] = []
         ends: list[int] = []
         try:
             for place in playing.tolist():
-                moments.append(self.worlds[place].step(actions[place]))
-            if not self._write_plain(moments):
-                for place, moment in zip(playing.tolist(), moments, strict=True):
-                    if self._write(self._after[place], moment):
-                        ends.append(place)
+                # Written at once: the next world may use the same memory for what it returns.
+                if self._write(self._after[place], self.worlds[place].step(actions[place])):
+                    ends.append(place)
         except Exception as error:
             raise self._error(place, "step", failure(error)) from None
         self._check(self.after, "step")
@@ -128,29 +123,6 @@ class Share:
         for world in self.worlds:
             with contextlib.suppress(Exception):
                 world.close()
-
-    def _write_plain(self, moments: list[Moment]) -> bool:
-        """Put all worlds' moments into their rows at once, if they are no more than observations
-        and rewards; whether they are. `_write` would do the same one by one, and take longer."""
-        if len(moments) < len(self.worlds):
-            return False
-        obs_shape, reward_shape = self._after[0].obs.shape, self._after[0].reward.shape
-        all_obs, rewards = [], []
-        for moment in moments:
-            if type(moment) is not Moment:
-                return False
-            obs, reward, terminated, truncated, available, alive, _ = moment
-            if terminated or truncated or available is not None or alive is not None:
-                return False
-            if type(obs) is not np.ndarray or obs.shape != obs_shape:
-                return False
-            if type(reward) is not np.ndarray or reward.shape != reward_shape:
-                return False
-            all_obs.append(obs)
-            rewards.append(reward)
-        self.after_obs[...] = all_obs
-        self.after_reward[...] = rewards
-        return True
 
     def _write(self, slot: Slot, moment: Moment) -> bool:
         """Put a moment into its row; whether the episode ends with it."""
