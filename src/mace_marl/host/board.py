@@ -34,7 +34,7 @@ class Sizes:
         return cls(world.num_agents, world.num_actions, world.observation_size, world.horizon)
 
 
-LINGER = 1e-3  # seconds: longer than agents take to act, and much shorter than they learn
+LINGER = 200e-6  # seconds: longer than agents take to act, and much shorter than they learn
 
 FLAGS = ("first", "terminated", "truncated", "success", "lost")
 """first: an episode begins here; lost: it was dropped here, because its worker died or because it
