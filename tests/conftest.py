@@ -17,7 +17,6 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "1")
 
 LONGEST = (
-    "test_learning.py",
     "test_resume.py",
     "test_experiment.py",
     "test_layouts.py",

@@ -88,8 +88,7 @@ team_of = cache(Team)
 
 @pytest.mark.parametrize(
     ("name", "choice"),
-    [(name, "paper") for name in METHODS]
-    + [(name, "authors") for name in ("mappo", "max_u", "mace", "mace_s")]
+    [(name, preset) for name in METHODS for preset in PRESETS]
     + [("mace", "beyond"), ("r_hin_s", "beyond")],
 )
 def test_rollouts_become_what_ppo_learns_from(name: str, choice: str) -> None:

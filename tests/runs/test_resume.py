@@ -22,8 +22,8 @@ from commands import (
 
 import mace_marl
 
-UPDATES = 40
-KILLS = 8
+UPDATES = 60
+KILLS = 20
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +50,8 @@ def writing_checkpoint(run_dir: Path) -> bool:
     return any((run_dir / "checkpoints").glob(".*.tmp"))
 
 
-def test_killed_at_many_moments(tmp_path: Path, reference: Path) -> None:
-    """kill −9 at eight moments, the first before any checkpoint, every third within the writing of
+def test_killed_at_twenty_moments(tmp_path: Path, reference: Path) -> None:
+    """kill −9 at 20 moments, the first before any checkpoint, every third within the writing of
     one: the metrics of the run that is resumed each time are those of the run never stopped."""
     run_dir = tmp_path / "run"
     chance = random.Random(0)
