@@ -130,14 +130,15 @@ class Board:
             self._file.close()
 
 
-def linger(counters: np.ndarray, place: int, before: int) -> None:
-    """Wait a moment, awake, for a counter to move on from `before`.
+def linger(counters: np.ndarray, place: int, goal: int) -> None:
+    """Wait a moment, awake, for a counter to come to `goal`.
 
     It takes tens of microseconds to wake a process up on another core, and this saves them. What
-    counts is a byte in a pipe, for which whoever lingered waits then: this may end too soon.
+    counts is a byte in a pipe, for which whoever lingered waits then: this may end too soon. The
+    byte is written before the counter moves, or it would be waited for asleep after all.
     """
     deadline = time.perf_counter() + LINGER
-    while counters[place] == before and time.perf_counter() < deadline:
+    while counters[place] < goal and time.perf_counter() < deadline:
         pass
 
 

@@ -43,11 +43,11 @@ class Worker:
         return slice(self.start, self.stop)
 
     def send(self, command: bytes) -> None:
-        self.board.asked[self.start] += 1
         try:
             os.write(self.commands, command)
         except BrokenPipeError:
             raise Died from None
+        self.board.asked[self.start] += 1
 
     def wait(self) -> None:
         """Until it has done what it was told; what went wrong in its worlds is raised here."""
@@ -119,7 +119,7 @@ class Pool:
                 continue
             worker = self.workers[number]
             if worker.lingers:
-                linger(self.board.done, worker.start, self.board.asked[worker.start] - 1)
+                linger(self.board.done, worker.start, self.board.asked[worker.start])
             try:
                 worker.wait()
             except Died:

@@ -37,6 +37,8 @@ class Share:
         self.board, row = board, board.row
         self.actions, self.history = board.actions[mine], board.history[mine]
         self.episode, self.time = board.episode[mine], board.time[mine]
+        self.moves = self.history.reshape(-1, board.sizes.num_agents)  # all histories as one
+        self.beginnings = np.arange(len(worlds)) * board.sizes.horizon  # of each among them
         self.after, self.ahead = board.after[mine], board.ahead[mine]
         self._after, self._ahead = (
             [Slot(**{part: row.part(one, part) for part in row.parts}) for one in rows]
@@ -46,6 +48,7 @@ class Share:
         for part in ("available", "alive"):
             row.part(self.blank, part)[...] = 1.0
         self.numeric = slice(0, row.parts["reward"][0].stop)  # obs and reward
+        self.shapes = {part: shape for part, (_, shape) in row.parts.items()}
         self.masked = False  # whether any world ever said what is available
         self.playing = np.arange(len(worlds))  # those whose episode is not over
 
@@ -53,28 +56,31 @@ class Share:
         """One step of every world whose episode is not over."""
         actions = self.actions.copy()  # a world may keep what it is given
         self.after[:] = self.blank
-        playing, place = self.playing, 0
+        playing, horizon, place = self.playing, self.board.sizes.horizon, 0
+        worlds, slots, write = self.worlds, self._after, self._write
         ends: list[int] = []
         try:
             for place in playing.tolist():
                 # Written at once: the next world may use the same memory for what it returns.
-                if self._write(self._after[place], self.worlds[place].step(actions[place])):
+                if write(slots[place], worlds[place].step(actions[place])):
                     ends.append(place)
         except Exception as error:
             raise self._error(place, "step", failure(error)) from None
         self._check(self.after, "step")
-        self.history[playing, self.time[playing]] = actions[playing]
+        if len(playing) == len(worlds):
+            playing = slice(None)  # quicker than a list of all
+        self.moves[self.beginnings[playing] + self.time[playing]] = actions[playing]
         self.time[playing] += 1
-        if self.time.max() >= self.board.sizes.horizon:
-            for place in playing.tolist():
-                if self.time[place] >= self.board.sizes.horizon and place not in ends:
+        if self.time.max() >= horizon:
+            for place in self.playing.tolist():
+                if self.time[place] >= horizon and place not in ends:
                     self._after[place].truncated[...] = 1.0
                     ends.append(place)
         self.ahead[:] = self.after
         if not ends:
             return
         if self.board.once[0]:
-            self.playing = np.setdiff1d(playing, ends)
+            self.playing = np.setdiff1d(self.playing, ends)
         else:
             for place in ends:
                 self.begin(place, self.episode[place] + 1)
@@ -129,16 +135,20 @@ class Share:
         if type(moment) is not Moment:
             raise WorldError(f"must return a mace_marl.host.Moment, not {type(moment).__name__}")
         obs, reward, terminated, truncated, available, alive, success = moment
-        _fill("obs", slot.obs, obs)
-        if isinstance(reward, np.ndarray) and reward.ndim:
-            _fill("reward", slot.reward, reward)
-        else:
-            _fill("reward", slot.reward, np.full(slot.reward.shape, reward))
+        shapes = self.shapes
+        if type(obs) is not np.ndarray or obs.shape != shapes["obs"]:
+            _check_shape("obs", obs, shapes["obs"])
+        slot.obs[...] = obs
+        if type(reward) is not np.ndarray or reward.shape != shapes["reward"]:
+            _check_shape("reward", reward, shapes["reward"], ())
+        slot.reward[...] = reward
         if available is not None:
             self.masked = True
-            _fill("available", slot.available, available)
+            _check_shape("available", available, shapes["available"])
+            slot.available[...] = available
         if alive is not None:
-            _fill("alive", slot.alive, alive)
+            _check_shape("alive", alive, shapes["alive"])
+            slot.alive[...] = alive
         if not (terminated or truncated):
             return False
         if terminated and truncated:
@@ -170,11 +180,9 @@ class Share:
         return WorldError(f"{self.name}, world {self.numbers[place]}, {when}: {problem}.")
 
 
-def _fill(what: str, target: np.ndarray, value: Any) -> None:
-    shape = value.shape if isinstance(value, np.ndarray) else np.shape(value)
-    if shape != target.shape:
-        raise WorldError(f"{what} must be of shape {target.shape}, not {shape}")
-    target[...] = value
+def _check_shape(what: str, value: Any, *shapes: tuple[int, ...]) -> None:
+    if np.shape(value) not in shapes:
+        raise WorldError(f"{what} must be of shape {shapes[0]}, not {np.shape(value)}")
 
 
 def failure(error: BaseException) -> str:

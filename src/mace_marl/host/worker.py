@@ -67,7 +67,7 @@ def _serve(share: Share, commands: int, answers: int, lingers: bool) -> None:
     os.write(answers, DONE)
     while True:
         if lingers:
-            linger(asked, place, done[place])
+            linger(asked, place, done[place] + 1)
         command = os.read(commands, 1)
         if not command:
             return
@@ -75,8 +75,8 @@ def _serve(share: Share, commands: int, answers: int, lingers: bool) -> None:
             share.step()
         else:
             share.take_up()
-        done[place] = asked[place]
         os.write(answers, DONE)
+        done[place] += 1
 
 
 def _tell(answers: int, problem: str) -> None:
