@@ -62,7 +62,8 @@ class Trainer:
 
     def init(self, seed: int) -> TrainState:
         """The state before the first update."""
-        return self.lay_out(jax.jit(self.init_state)(self.settings, jax.random.key(seed)))
+        init = jax.jit(self.init_state, out_shardings=self.laid_out)
+        return init(self.settings, jax.random.key(seed))
 
     def init_state(self, settings: Settings, key: Array) -> TrainState:
         agents_key, stage_key = jax.random.split(key)
@@ -73,13 +74,21 @@ class Trainer:
         keys = jax.random.split(key, self.world.num_agents)
         return jax.vmap(self.agent.init, in_axes=(None, 0))(settings, keys)
 
-    def lay_out(self, state: TrainState) -> TrainState:
-        """The state on its devices: learners on all, environments shared out among them."""
+    @property
+    def shapes(self) -> TrainState:
+        """A state's arrays without their numbers."""
+        return jax.eval_shape(self.init_state, self.settings, jax.random.key(0))
+
+    @property
+    def laid_out(self) -> Any:
+        """Where the parts of a state are: learners on all devices, environments shared out."""
         everywhere = NamedSharding(self.mesh, P())
         shared_out = NamedSharding(self.mesh, P(shards.AXIS))
-        return TrainState(
-            jax.device_put(state.learners, everywhere), jax.device_put(state.stage, shared_out)
-        )
+        return TrainState(everywhere, shared_out)  # pyright: ignore[reportArgumentType]
+
+    def lay_out(self, state: TrainState) -> TrainState:
+        """The state on its devices."""
+        return TrainState(*map(jax.device_put, state, self.laid_out))
 
     def update(self, state: TrainState) -> tuple[TrainState, Report]:
         """One iteration of Algorithm 1 for all agents. The old state is used up."""
@@ -160,8 +169,7 @@ class Trainer:
 
     def floats_sent(self) -> float:
         """Floats that cross from one agent to the others per step, read off the program's trace."""
-        state = jax.eval_shape(self.init_state, self.settings, jax.random.key(0))
-        one = jax.tree.map(_of_one_agent, jax.eval_shape(self.collect_all, state))
+        one = jax.tree.map(_of_one_agent, jax.eval_shape(self.collect_all, self.shapes))
         crossings = channel.traffic(self.agent_update, self.world.num_agents, *one, self.settings)
         return sum(crossing.bytes for crossing in crossings) / 4 / self.settings.steps_per_update
 

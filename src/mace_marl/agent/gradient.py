@@ -88,7 +88,8 @@ def summed_gradient(
     def add(sums: tuple[Network, Report], group: Chunks) -> tuple[tuple[Network, Report], None]:
         return jax.tree.map(jnp.add, sums, part(group)), None
 
-    gradient, report = lax.scan(add, _zeros(jax.eval_shape(part, _first(groups))), groups)[0]
+    nothing = _nothing(loss, network, groups, settings)
+    gradient, report = lax.scan(add, nothing, groups)[0]
     return gradient, report, room
 
 
@@ -117,8 +118,8 @@ def _gradient_by_distinct(
         above, report = jax.tree.map(jnp.add, (above, report), (part_above, part_report))
         return (above, d_gates, report), None
 
-    (like_above, _), like_report = jax.eval_shape(part, _first(groups))
-    nothing = (_zeros(like_above), room.d_gates.reshape(gates.shape), _zeros(like_report))
+    above, report = _nothing(loss, network, groups, settings)
+    nothing = (above, room.d_gates.reshape(gates.shape), report)
     (above, d_gates, report), _ = lax.scan(add, nothing, groups)
     room = room._replace(d_gates=d_gates.reshape(room.d_gates.shape))
     below = _pull_back(network, distinct, room.d_gates)
@@ -149,8 +150,13 @@ def _blocks(distinct: Distinct) -> Array:
     return (distinct.size + BLOCK - 1) // BLOCK
 
 
-def _first(groups: Chunks) -> Chunks:
-    return jax.tree.map(lambda x: x[0], groups)
+def _nothing(
+    loss: Loss, network: Network, groups: Chunks, settings: Settings
+) -> tuple[Network, Report]:
+    """The gradient and the report of no samples."""
+    first = jax.tree.map(lambda x: x[0], groups)
+    _, report = jax.eval_shape(loss, network, first, settings, None)
+    return jax.tree.map(jnp.zeros_like, network), _zeros(report)
 
 
 def _zeros(like: Any) -> Any:

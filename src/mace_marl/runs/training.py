@@ -53,16 +53,17 @@ class _Training:
         self.trainer = trainer
         self.update = 0
         self.wall_seconds = 0.0
-        self.state: TrainState = trainer.init(config.seed)
         self.block = updates_per_block(config.updates)
         blocks = -(-config.updates // self.block)
         self.places = np.zeros((blocks, *trainer.places_shape), np.float32)
         if checkpoint:
             self.update = checkpoint.update
             self.wall_seconds = float(checkpoint.progress["wall_seconds"])
-            self.state = trainer.lay_out(checkpoints.unflatten(self.state, checkpoint.arrays))
+            self.state = trainer.lay_out(checkpoints.unflatten(trainer.shapes, checkpoint.arrays))
             restored = checkpoints.unflatten({"places": self.places}, checkpoint.arrays)
             self.places = restored["places"].copy()
+        else:
+            self.state: TrainState = trainer.init(config.seed)
         self.rows = metrics.keep_rows(directory, self.update)
         self.floats_sent = trainer.floats_sent()
 
