@@ -10,6 +10,7 @@ from matplotlib.image import imread
 from mace_marl.experiments.plot import POINTS, draw_curves, interquartile_band, mean_band
 
 TASKS = ("gridworld/minipass", "gridworld/pass")
+COLOURS = (0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)  # of mace and ippo
 
 
 def test_bands_are_mean_and_error_and_interquartile_mean() -> None:
@@ -42,10 +43,22 @@ def test_figures_show_every_method_in_its_colour(
     paths = draw_curves(study, finish(study, rows), tmp_path)
     assert [path.name for path in paths] == ["return_mean.png", "success_iqm.png"]
     for path in paths:
-        picture = (255 * imread(path)[..., :3]).round().astype(int)
-        for colour in ((0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)):
-            assert (np.abs(picture - colour).sum(axis=-1) < 6).sum() > 200, (path.name, colour)
+        for colour in COLOURS:
+            assert pixels_of(colour, path) > 200, (path.name, colour)
     assert sorted(path.name for path in tmp_path.iterdir()) == [path.name for path in paths]
+
+
+def test_what_has_no_finished_run_is_not_in_the_legend_either(tmp_path: Path) -> None:
+    study = make_study(tasks=TASKS[:1])
+    for path in draw_curves(study, finish(study, {(TASKS[0], "mace"): [rising(30, 8)]}), tmp_path):
+        there, absent = (pixels_of(colour, path) for colour in COLOURS)
+        assert there > 200
+        assert absent == 0
+
+
+def pixels_of(colour: tuple[int, int, int], path: Path) -> int:
+    picture = (255 * imread(path)[..., :3]).round().astype(int)
+    return int((np.abs(picture - colour).sum(axis=-1) < 6).sum())
 
 
 def test_single_runs_and_runs_without_episodes_are_drawn(tmp_path: Path) -> None:

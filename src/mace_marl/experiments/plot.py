@@ -159,6 +159,7 @@ def _draw(study: Study, panels: Sequence[Panel], up: str, explained: str, path: 
     handles = [
         axes[0].plot([], [], color=agent_colour(place), linewidth=2, label=label)[0]
         for place, label in enumerate(study.labels)
+        if any(label in panel.bands for panel in panels)  # else none of its runs is finished
     ]
     key = figure.legend(
         handles=handles,
