@@ -62,6 +62,7 @@ PAPER = {
     "normalise_values": False,
     "units_smoothing": 0.9,
     "intrinsic_fading": 0.0,
+    "fading_smoothing": 0.0,
     "counted": "place",
     "count_power": 0.5,
     "episodic": False,

@@ -75,6 +75,9 @@ class Settings:
         "An agent that the world rewards in a share s of its episodes weighs intrinsic rewards by"
         " β (1 − s)^this.",
     )
+    fading_smoothing: float = _setting(
+        0.0, "Weight of the episodes of older rollouts in that share, for every rollout.", most=1
+    )
 
     # Novelty u
     novelty: Literal["count", "rnd", "hash"] = _setting(

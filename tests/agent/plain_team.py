@@ -106,7 +106,8 @@ class PlainTeam:
                         outcomes.append(found)
                         found = False
             if outcomes:
-                agent.rewarded = sum(outcomes) / len(outcomes)
+                old = self.settings.fading_smoothing
+                agent.rewarded = old * agent.rewarded + (1 - old) * sum(outcomes) / len(outcomes)
         shares = np.array([agent.rewarded for agent in self.agents])
         return (1 - shares) ** self.settings.intrinsic_fading
 

@@ -210,9 +210,11 @@ def test_share_of_rewarded_episodes() -> None:
     """One environment: rewarded, then ended; not rewarded; rewarded twice, ended later; unended."""
     reward = column(1, 0, 0, 2, 3, 0, 5)
     ended = column(1, 0, 1, 0, 0, 1, 0) > 0
-    assert_allclose(intrinsic.rewarded_share(reward, ended, jnp.float32(0.1)), 2 / 3)
+    before = jnp.float32(0.1)
+    assert_allclose(intrinsic.rewarded_share(reward, ended, before, 0.0), 2 / 3)
+    assert_allclose(intrinsic.rewarded_share(reward, ended, before, 0.7), 0.07 + 0.2, rtol=1e-6)
     never = jnp.zeros_like(ended)
-    assert_allclose(intrinsic.rewarded_share(reward, never, jnp.float32(0.1)), 0.1)
+    assert_allclose(intrinsic.rewarded_share(reward, never, before, 0.7), 0.1)
 
 
 def test_first_visits_by_hand() -> None:

@@ -56,6 +56,7 @@ CHOICES = PRESETS | {
         count_power=0.8,
         episodic=True,
         intrinsic_fading=2.0,
+        fading_smoothing=0.4,
         table_prior=0.5,
         leave_one_out=True,
         ratio_to="marginal",

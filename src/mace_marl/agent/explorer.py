@@ -81,7 +81,9 @@ class Explorer:
         ended = rollout.terminated | rollout.truncated
         exploration = exploration._replace(
             updates=exploration.updates + 1,
-            rewarded=intrinsic.rewarded_share(rollout.reward, ended, exploration.rewarded),
+            rewarded=intrinsic.rewarded_share(
+                rollout.reward, ended, exploration.rewarded, settings.fading_smoothing
+            ),
         )
         dead = ~rollout.alive
         return exploration, Intrinsic(*(jnp.where(dead, 0.0, x) for x in (novelty, hindsight)))

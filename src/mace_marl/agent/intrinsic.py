@@ -102,8 +102,9 @@ def hindsight_reward(weight: Array, log_ratio: Array) -> Array:
     return (weight * log_ratio).sum(axis=0)
 
 
-def rewarded_share(reward: Array, ended: Array, before: Array) -> Array:
-    """The share of a rollout's episodes that the world rewarded; as before where none ended.
+def rewarded_share(reward: Array, ended: Array, before: Array, smoothing: Array | float) -> Array:
+    """The share of episodes that the world rewarded, `smoothing` of it from before this rollout;
+    all of it where no episode ended.
 
     `reward`, `ended`  # (steps, envs)
     """
@@ -114,7 +115,8 @@ def rewarded_share(reward: Array, ended: Array, before: Array) -> Array:
         return found & ~ended, found & ended
 
     _, successes = lax.scan(forwards, jnp.zeros_like(ended[0]), (reward, ended))
-    return jnp.where(ended.any(), successes.sum() / jnp.maximum(ended.sum(), 1), before)
+    now = successes.sum() / jnp.maximum(ended.sum(), 1)
+    return jnp.where(ended.any(), smoothing * before + (1 - smoothing) * now, before)
 
 
 def shaped_reward(
