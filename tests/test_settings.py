@@ -90,11 +90,28 @@ AUTHORS = PAPER | {
     "posterior_scale": 0.5,
 }
 
+TUNED = PAPER | {
+    "num_envs": 8,
+    "epochs": 5,
+    "minibatches": 4,
+    "one_hot": True,
+    "entropy_weight": 0.01,
+    "normalise_values": True,
+    "gae_lambda": 0.98,
+    "intrinsic_fading": 200.0,
+    "fading_smoothing": 0.98,
+    "counted": "observation",
+    "count_power": 1.0,
+    "episodic": True,
+}
+
 
 # Presets
 
 
-@pytest.mark.parametrize(("preset", "wanted"), [("paper", PAPER), ("authors", AUTHORS)])
+@pytest.mark.parametrize(
+    ("preset", "wanted"), [("paper", PAPER), ("authors", AUTHORS), ("tuned", TUNED)]
+)
 def test_presets_are_the_tables(preset: str, wanted: dict[str, Any]) -> None:
     assert asdict(PRESETS[preset]) == wanted
 

@@ -48,7 +48,7 @@ class Train:
     method: str = "mace"
     """A name from `mace methods`."""
     preset: str = "paper"
-    """Where settings come from: the paper's tables, or the authors' code."""
+    """Where settings come from: the paper's tables, the authors' code, or what learns faster."""
     seed: int = 0
     """The same seed on the same device layout gives the same run, bit for bit."""
     steps: int | None = None

@@ -219,4 +219,19 @@ PRESETS: dict[str, Settings] = {
         replay_first=True,
         posterior_scale=0.5,
     ),
+    # Other learning settings for the same method (docs/tuned.md).
+    "tuned": Settings(
+        num_envs=8,
+        epochs=5,
+        minibatches=4,
+        one_hot=True,
+        entropy_weight=0.01,
+        normalise_values=True,
+        gae_lambda=0.98,
+        intrinsic_fading=200.0,
+        fading_smoothing=0.98,
+        counted="observation",
+        count_power=1.0,
+        episodic=True,
+    ),
 }

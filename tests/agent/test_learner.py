@@ -50,7 +50,10 @@ SMALL = {
     "intrinsic_weight": 0.5,
 }
 UPDATES = 4  # more than the window holds
-CHOICES = PRESETS | {
+CHOICES = {
+    **PRESETS,
+    # Units of values are tested in test_units.py.
+    "tuned": PRESETS["tuned"].override({"normalise_values": False, "minibatches": 1}),
     "beyond": Settings(
         counted="observation",
         count_power=0.8,
@@ -89,8 +92,8 @@ team_of = cache(Team)
 
 @pytest.mark.parametrize(
     ("name", "choice"),
-    [(name, preset) for name in METHODS for preset in PRESETS]
-    + [("mace", "beyond"), ("r_hin_s", "beyond")],
+    [(name, preset) for name in METHODS for preset in ("paper", "authors")]
+    + [("mace", "tuned"), ("mace", "beyond"), ("r_hin_s", "beyond")],
 )
 def test_rollouts_become_what_ppo_learns_from(name: str, choice: str) -> None:
     team, method = team_of(name, choice), METHODS[name]
