@@ -15,8 +15,8 @@ settings.load_profile("repeatable")
 CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
-# XLA has two ways to compile a fusion on a CPU. The older one makes programs that are about as fast,
-# in half to two thirds of the processor time.
+# XLA has two ways to compile a fusion on a CPU. The older one makes programs that are about as
+# fast, in half to two thirds of the processor time.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
 LONGEST = (
