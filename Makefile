@@ -14,10 +14,8 @@ setup: .venv/.ready
 demo: setup
 	$(BIN)/python -m mace_marl.demo
 
-# Tests share the cores, except those that train to a result: they use both themselves, in turn.
 test: lint
-	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow'
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -n 2 --dist worksteal
 
 lint: setup
 	$(BIN)/ruff check .

@@ -20,6 +20,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
 LONGEST = (
+    "test_learning.py",
     "test_resume.py",
     "test_experiment.py",
     "test_layouts.py",

@@ -1,17 +1,18 @@
 """What all this is for: MACE learns the task, and plain PPO does not."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import start_mace
+from commands import mace as run_mace
 
+from mace_marl.experiments.runner import core_shares, on_cores
 from mace_marl.statistics import reached
 from mace_marl.tasks import get_task
 
 WANTED = 0.9
-SEEDS = (0, 1)
 # As in the quick studies, a third of the time: smaller networks, larger steps.
 QUICK = {
     "--hidden-size": "32",
@@ -24,35 +25,34 @@ TASKS: dict[str, dict[str, str]] = {
     "skirmish/mini": QUICK,
 }
 
-Rows = list[dict[str, Any]]
-
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("task", TASKS)
-def test_mace_solves_small_tasks_and_ippo_does_not(tmp_path: Path, task: str) -> None:
+def test_mace_solves_small_tasks_and_ippo_does_not(tmp_path: Path, task: str, seed: int) -> None:
     """MACE within the task's budget; PPO not with half as many steps again as MACE needed."""
     budget = get_task(task).budget
-    mace = train(tmp_path, task, "mace", budget)
-    needed = max(rows[-1]["env_steps"] for rows in mace)
-    assert all(reached(rows, WANTED) for rows in mace)
+    mace = train(tmp_path, task, "mace", seed, budget)
+    needed = mace[-1]["env_steps"]
+    assert reached(mace, WANTED)
     assert needed <= budget
-    for rows in train(tmp_path, task, "ippo", needed * 3 // 2):
-        assert not reached(rows, WANTED)
-        assert rows[-1]["env_steps"] >= needed * 3 // 2
+    ippo = train(tmp_path, task, "ippo", seed, needed * 3 // 2)
+    assert not reached(ippo, WANTED)
+    assert ippo[-1]["env_steps"] >= needed * 3 // 2
 
 
-def train(directory: Path, task: str, method: str, steps: int) -> list[Rows]:
-    """The metrics of all seeds, trained at the same time on one core each."""
-    run_dirs = [directory / f"{method}{seed}" for seed in SEEDS]
-    processes = [
-        start_mace(
+def train(directory: Path, task: str, method: str, seed: int, steps: int) -> list[dict[str, Any]]:
+    """The metrics of a run, made on this test's share of the cores."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    shares = core_shares(int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+    run_dir = directory / method
+    with on_cores(shares[worker]):
+        run = run_mace(
             *("train", task, "--method", method, "--seed", str(seed), "--steps", str(steps)),
             *("--devices", "1", "--until-success", str(WANTED), "--run-dir", run_dir),
             *(word for option in TASKS[task].items() for word in option),
             hasty=False,
+            timeout=3600,
         )
-        for seed, run_dir in zip(SEEDS, run_dirs, strict=True)
-    ]
-    assert {process.wait() for process in processes} == {0}
-    lines = [(run_dir / "metrics.jsonl").read_text().splitlines() for run_dir in run_dirs]
-    return [[json.loads(line) for line in each] for each in lines]
+    assert run.returncode == 0, run.stderr
+    return [json.loads(line) for line in (run_dir / "metrics.jsonl").read_text().splitlines()]

@@ -19,7 +19,7 @@ from mace_marl import UserError
 from mace_marl.errors import Stopped
 from mace_marl.experiments import runner
 from mace_marl.experiments.results import Results
-from mace_marl.experiments.runner import core_shares, run_study, train_arguments
+from mace_marl.experiments.runner import core_shares, on_cores, run_study, train_arguments
 from mace_marl.experiments.study import Study
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
@@ -250,7 +250,7 @@ def test_workers_share_the_cores_equally(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.undo()
     ours = os.sched_getaffinity(0)
     share = [max(ours)]
-    with runner._on_cores(share):
+    with on_cores(share):
         told = subprocess.run(
             [sys.executable, "-c", "import os; print(os.sched_getaffinity(0))"],
             capture_output=True,

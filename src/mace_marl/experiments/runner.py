@@ -116,7 +116,7 @@ class _Runner:
             arguments = train_arguments(planned, work)
             if not self.shares[worker] and len(self.jobs) > 1:
                 arguments += ["--devices", "1"]  # where a process cannot be kept to its cores
-        with _on_cores(self.shares[worker]):
+        with on_cores(self.shares[worker]):
             process = subprocess.Popen(
                 [sys.executable, "-m", "mace_marl", *arguments],
                 stdin=subprocess.DEVNULL,
@@ -233,7 +233,7 @@ def core_shares(workers: int) -> list[list[int]]:
 
 
 @contextmanager
-def _on_cores(share: Sequence[int]) -> Iterator[None]:
+def on_cores(share: Sequence[int]) -> Iterator[None]:
     """A process started within inherits these cores, and XLA makes no more threads than that."""
     if not share:
         yield
