@@ -95,3 +95,9 @@ def test_runs_without_episodes_are_no_error(tmp_path: Path) -> None:
     by_label = {("gridworld/minipass", label): [nothing, nothing] for label in ("mace", "ippo")}
     write_report(study, finish(study, by_label), tmp_path)
     assert "| mace | 2 | – | – | – | > 5 k (0 of 2) |" in (tmp_path / "report.md").read_text()
+
+
+def test_one_method_is_compared_with_nothing(tmp_path: Path) -> None:
+    study = make_study(methods=("mace",))
+    write_report(study, finish(study, {("gridworld/minipass", "mace"): [rising(9, 2)]}), tmp_path)
+    assert "over mace" not in (tmp_path / "report.md").read_text()

@@ -174,7 +174,7 @@ def _section(task: str, records: Sequence[Record]) -> list[str]:
     kinds += [(_key(s), f"steps to {100 * s:.0f} %") for s in SHARES]
     for kind, name in kinds:
         keys = [f"better_{kind}_than_{label}" for label in labels]
-        if not any(key in record for key in keys for record in records):
+        if len(records) == 1 or not any(key in record for key in keys for record in records):
             continue
         parts += [
             f"Probability of improvement, by {name}:",
