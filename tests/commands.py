@@ -13,7 +13,7 @@ from mace_marl.cli import main
 
 SMALL = [
     *("--num-envs", "4", "--rollout-length", "20", "--hidden-size", "8"),
-    *("--epochs", "2", "--minibatches", "2", "--window", "3"),
+    *("--epochs", "2", "--minibatches", "2"),
 ]
 STEPS_PER_UPDATE = 4 * 20
 

@@ -13,7 +13,7 @@ from mace_marl.agent.posterior import POSTERIORS
 from mace_marl.errors import UserError
 from mace_marl.machine import Layout
 from mace_marl.methods import METHODS, get_method
-from mace_marl.settings import PRESETS, Settings
+from mace_marl.settings import MATTER_ONLY_WITH, PRESETS, Settings
 from mace_marl.trainer import Trainer
 
 # Tables 5 and 6 of the paper (GridWorld), and what its appendices say of novelty and posterior.
@@ -133,6 +133,13 @@ def test_names_of_measures_are_those_there_are() -> None:
     kinds = {entry.name: get_args(entry.type) for entry in fields(Settings)}
     assert set(kinds["novelty"]) == NOVELTIES.keys()
     assert set(kinds["posterior"]) == POSTERIORS.keys()
+
+
+def test_settings_that_depend_on_a_choice_are_known() -> None:
+    known = {entry.name: get_args(entry.type) for entry in fields(Settings)}
+    for (choice, *values), names in MATTER_ONLY_WITH.items():
+        assert set(values) < set(known[choice])
+        assert set(names) < known.keys()
 
 
 # Overrides

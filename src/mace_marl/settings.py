@@ -6,13 +6,29 @@ switches and names shape it.
 
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from mace_marl.errors import UserError
 
 LARGEST = 3e38  # about the largest number of 32 bits
+
+# A choice and the values of it without which some settings do nothing.
+MATTER_ONLY_WITH = {
+    ("novelty", "count"): ("counted",),
+    ("novelty", "count", "hash"): ("count_power",),
+    ("novelty", "rnd"): ("rnd_error", "rnd_learning_rate"),
+    ("novelty", "hash"): ("hash_bits",),
+    ("posterior", "table"): (
+        *("window", "bins", "percentile_bins", "edge_smoothing", "edge_interpolation"),
+        *("table_prior", "leave_one_out", "ratio_to"),
+    ),
+    ("posterior", "network"): (
+        *("replay", "replay_first"),
+        *("posterior_epochs", "posterior_learning_rate", "posterior_scale"),
+    ),
+}
 
 
 def _setting(default: Any, help: str, least: float = 0.0, most: float = math.inf) -> Any:
@@ -165,6 +181,17 @@ class Settings:
                 f" rollout cannot be split into {self.minibatches} equal mini-batches;"
                 " change minibatches, num_envs or rollout_length."
             )
+
+    def refuse_idle(self, asked: Collection[str]) -> None:
+        """What is asked for by name must not be without effect."""
+        for (choice, *values), names in MATTER_ONLY_WITH.items():
+            chosen = getattr(self, choice)
+            for name in names:
+                if name in asked and chosen not in values:
+                    raise UserError(
+                        f"setting '{name}' has no effect with {choice} '{chosen}'; leave it out,"
+                        f" or set {choice} to '{values[0]}'."
+                    )
 
     @property
     def steps_per_update(self) -> int:

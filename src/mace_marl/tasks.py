@@ -213,11 +213,15 @@ def get_task(name: str) -> Task:
     )
 
 
-def task_settings(task: Task, preset: str) -> Settings:
-    """The preset's settings, with the task's own on top."""
+def task_settings(task: Task, preset: str, overrides: Mapping[str, Any] | None = None) -> Settings:
+    """The preset's settings, with the task's own on top, and the user's on top of these."""
     if preset not in PRESETS:
         raise UserError(f"there is no preset '{preset}'; there are {', '.join(PRESETS)}.")
-    return PRESETS[preset].override(task.overrides)
+    settings = PRESETS[preset].override(task.overrides)
+    if overrides:
+        settings = settings.override(overrides)
+        settings.refuse_idle(overrides)
+    return settings
 
 
 def make_world(name: str, map: str = "") -> "World":

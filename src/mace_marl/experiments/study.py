@@ -41,7 +41,7 @@ class Planned:
     def config(self) -> dict[str, Any]:
         """All that its results depend on, as its config.json will say; UserError on bad values."""
         task = get_task(self.task)
-        settings = task_settings(task, self.preset).override(self.overrides)
+        settings = task_settings(task, self.preset, self.overrides)
         return {
             "task": self.task,
             "map": task.map,

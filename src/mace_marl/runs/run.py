@@ -150,7 +150,7 @@ def start(
 ) -> Run:
     """Make a new run and train it to its end. Everything is checked before anything is written."""
     found = get_task(task)
-    settings = task_settings(found, preset).override(overrides)
+    settings = task_settings(found, preset, overrides)
     if steps is not None and steps < 1:
         raise UserError(f"steps must be at least 1, not {steps}.")
     if until_success is not None and not 0 < until_success <= 1:
