@@ -103,7 +103,7 @@ def test_default_directory_says_what_it_is(
         result = mace_here(capsys, *arguments)
         assert result.returncode == 0, result.stderr
     names = sorted(path.name for path in (tmp_path / "runs").iterdir())
-    assert names == ["gridworld-minipass-ippo-paper-seed0", "gridworld-minipass-ippo-paper-seed0-2"]
+    assert names == ["gridworld-minipass-ippo-tuned-seed0", "gridworld-minipass-ippo-tuned-seed0-2"]
     assert len(rows(tmp_path / "runs" / names[0])) == 1, "one step is rounded up to one update"
 
 

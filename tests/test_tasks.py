@@ -37,6 +37,14 @@ def test_every_method_can_be_had_on_every_task(task: str, preset: str) -> None:
         assert (explorer.posterior is not None) == method.infers
 
 
+def test_preset_tuned_is_the_papers_where_nothing_is_tuned() -> None:
+    mini, maze = get_task("gridworld/minipass"), get_task("gridworld/pass")
+    assert task_settings(mini, "tuned") == task_settings(mini, "paper")
+    assert mini.budget_with("tuned") == mini.budget_with("paper")
+    assert task_settings(maze, "tuned") == PRESETS["tuned"]
+    assert (maze.budget_with("tuned"), maze.budget_with("paper")) == (3_500_000, 80_000_000)
+
+
 def test_the_papers_overcooked() -> None:
     """Its tables: sampling, λ, the sizes of the replays; RND and a network for the posterior."""
     for name, replay in (("base", 100_000), ("narrow", 100_000), ("large", 200_000)):

@@ -32,7 +32,7 @@ def train(
     task: str,
     *,
     method: str = "mace",
-    preset: str = "paper",
+    preset: str = "tuned",
     seed: int = 0,
     steps: int | None = None,
     until_success: float | None = None,

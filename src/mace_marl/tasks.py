@@ -28,8 +28,13 @@ class Task:
     """Environment steps to train for, if the user does not say."""
     overrides: Mapping[str, Any] = field(default_factory=dict)
     """Settings of its own, on top of every preset."""
+    tuned_budget: int | None = None
+    """The same with preset `tuned`. Without it, nothing is tuned yet, and that is the paper's."""
     map: str = ""
     """The text of its map, kitchen or scenario; empty for a world written in Python."""
+
+    def budget_with(self, preset: str) -> int:
+        return self.tuned_budget if preset == "tuned" and self.tuned_budget else self.budget
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,7 @@ class _Row:
     sentence: str
     budget: int
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    tuned_budget: int | None = None
 
 
 # What the small maps have in common: fewer worlds, and updates that make more of them.
@@ -53,14 +59,17 @@ _GRIDWORLDS = {
     "gridworld/pass": _Row(
         "Two agents, one door, a switch on either side: each must hold it for the other.",
         budget=80_000_000,
+        tuned_budget=3_500_000,
     ),
     "gridworld/secretroom": _Row(
         "As Pass, with three rooms on the right, of which only the top one is the target.",
         budget=80_000_000,
+        tuned_budget=5_000_000,
     ),
     "gridworld/multiroom": _Row(
         "Three agents pass through three rooms in turn, holding doors for each other.",
         budget=80_000_000,
+        tuned_budget=15_000_000,
     ),
     "gridworld/minipass": _Row(
         "A small Pass, solved in minutes on a laptop.",
@@ -182,7 +191,7 @@ def get_task(name: str) -> Task:
         text = file.read_text("utf-8")
         if kind == "skirmish":  # its unit types go with it
             text = _read_drawing(text, file.name).source
-        return Task(name, row.sentence, row.budget, row.overrides, text)
+        return Task(name, map=text, **vars(row))
     if name.endswith(".toml"):
         from mace_marl.envs.drawing import read_text
         from mace_marl.envs.overcooked import Kitchen
@@ -190,12 +199,15 @@ def get_task(name: str) -> Task:
 
         drawn = _read_drawing(read_text(Path(name)), name)
         overrides = {"rollout_length": _whole_chunks(drawn.horizon)}
+        tuned_budget = None
         if isinstance(drawn, Kitchen):
             overrides = _OVERCOOKED | overrides
         elif isinstance(drawn, Scenario):
             longest = max(_SKIRMISH["rollout_length"], overrides["rollout_length"])
             overrides = _SKIRMISH | {"rollout_length": longest}
-        return Task(name, drawn.description, OWN_BUDGET, overrides, drawn.source)
+        else:
+            tuned_budget = OWN_BUDGET
+        return Task(name, drawn.description, OWN_BUDGET, overrides, tuned_budget, map=drawn.source)
     if ":" in name or name.startswith("smac/"):
         from mace_marl.host.world import Hosted
 
@@ -217,7 +229,8 @@ def task_settings(task: Task, preset: str, overrides: Mapping[str, Any] | None =
     """The preset's settings, with the task's own on top, and the user's on top of these."""
     if preset not in PRESETS:
         raise UserError(f"there is no preset '{preset}'; there are {', '.join(PRESETS)}.")
-    settings = PRESETS[preset].override(task.overrides)
+    untuned = preset == "tuned" and not task.tuned_budget
+    settings = PRESETS["paper" if untuned else preset].override(task.overrides)
     if overrides:
         settings = settings.override(overrides)
         settings.refuse_idle(overrides)

@@ -49,7 +49,7 @@ class Planned:
             "preset": self.preset,
             "settings": dataclasses.asdict(settings),
             "seed": self.seed,
-            "steps": self.steps or task.budget,
+            "steps": self.steps or task.budget_with(self.preset),
             "until_success": self.until_success,
         }
 

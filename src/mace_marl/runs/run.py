@@ -170,7 +170,7 @@ def start(
         preset=preset,
         settings=settings,
         seed=seed,
-        steps=steps or found.budget,
+        steps=steps or found.budget_with(preset),
         until_success=until_success,
         layout=choose_layout(settings, devices, micro_batch, distinct, host),
         checkpoint_every=checkpoint_every,
