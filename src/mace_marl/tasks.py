@@ -5,7 +5,7 @@ This file imports no JAX, so that listing tasks is quick; `make_world` does, whe
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,14 +37,6 @@ class Task:
         return self.tuned_budget if preset == "tuned" and self.tuned_budget else self.budget
 
 
-@dataclass(frozen=True)
-class _Row:
-    sentence: str
-    budget: int
-    overrides: Mapping[str, Any] = field(default_factory=dict)
-    tuned_budget: int | None = None
-
-
 # What the small maps have in common: fewer worlds, and updates that make more of them.
 _MINI = {
     "num_envs": 32,
@@ -55,38 +47,44 @@ _MINI = {
 }
 
 # The paper's GridWorld row (128 environments, 300 steps, λ 0.01) is the default of Settings.
-_GRIDWORLDS = {
-    "gridworld/pass": _Row(
+_GRIDWORLDS = (
+    Task(
+        "gridworld/pass",
         "Two agents, one door, a switch on either side: each must hold it for the other.",
         budget=80_000_000,
         tuned_budget=3_500_000,
     ),
-    "gridworld/secretroom": _Row(
+    Task(
+        "gridworld/secretroom",
         "As Pass, with three rooms on the right, of which only the top one is the target.",
         budget=80_000_000,
         tuned_budget=5_000_000,
     ),
-    "gridworld/multiroom": _Row(
+    Task(
+        "gridworld/multiroom",
         "Three agents pass through three rooms in turn, holding doors for each other.",
         budget=80_000_000,
         tuned_budget=15_000_000,
     ),
-    "gridworld/minipass": _Row(
+    Task(
+        "gridworld/minipass",
         "A small Pass, solved in minutes on a laptop.",
         budget=1_440_000,
         overrides=_MINI | {"rollout_length": 150},
     ),
-    "gridworld/minisecret": _Row(
+    Task(
+        "gridworld/minisecret",
         "A small SecretRoom, solved in about a minute.",
         budget=600_000,
         overrides=_MINI | {"rollout_length": 100},
     ),
-    "gridworld/minimulti": _Row(
+    Task(
+        "gridworld/minimulti",
         "A small MultiRoom for three agents, solved in about a minute.",
         budget=600_000,
         overrides=_MINI | {"rollout_length": 100},
     ),
-}
+)
 
 # The paper's Overcooked row; everything else as in GridWorld.
 _OVERCOOKED = {
@@ -98,30 +96,34 @@ _OVERCOOKED = {
     "posterior": "network",
     "replay": 100_000,
 }
-_KITCHENS = {
-    "overcooked/base": _Row(
+_KITCHENS = (
+    Task(
+        "overcooked/base",
         "Two cooks apart: one has tomatoes and the serving area, the other dishes and the pot.",
         budget=10_000_000,
         overrides=_OVERCOOKED,
     ),
-    "overcooked/narrow": _Row(
+    Task(
+        "overcooked/narrow",
         "As Base, but things can be handed over in one place only.",
         budget=20_000_000,
         overrides=_OVERCOOKED,
     ),
-    "overcooked/large": _Row(
+    Task(
+        "overcooked/large",
         "As Base, in a kitchen three times as large.",
         budget=40_000_000,
         overrides=_OVERCOOKED | {"replay": 200_000},
     ),
-    "overcooked/mini": _Row(
+    Task(
+        "overcooked/mini",
         "A small Base, for first experiments on a laptop.",
         budget=1_440_000,
         overrides=_OVERCOOKED
         | _MINI
         | {"rollout_length": 100, "replay": 12_800, "posterior_epochs": 10},
     ),
-}
+)
 
 # The paper's SMAC rows. Learned novelty and posterior are as in Overcooked.
 _SKIRMISH = {
@@ -133,28 +135,33 @@ _SKIRMISH = {
     "posterior": "network",
     "replay": 10_000,
 }
-_SKIRMISHES = {
-    "skirmish/2m_vs_1z": _Row(
+_SKIRMISHES = (
+    Task(
+        "skirmish/2m_vs_1z",
         "Two marines must beat a zealot by alternating fire: a simulation of SMAC's task.",
         budget=5_000_000,
         overrides=_SKIRMISH | {"hindsight_weight": 1.0, "replay": 50_000},
     ),
-    "skirmish/3m": _Row(
+    Task(
+        "skirmish/3m",
         "Three marines against three, a simulation of SMAC's task.",
         budget=5_000_000,
         overrides=_SKIRMISH,
     ),
-    "skirmish/8m": _Row(
+    Task(
+        "skirmish/8m",
         "Eight marines against eight, a simulation of SMAC's task; meant for mace_s.",
         budget=5_000_000,
         overrides=_SKIRMISH | {"hindsight_weight": 0.1},
     ),
-    "skirmish/3s_vs_5z": _Row(
+    Task(
+        "skirmish/3s_vs_5z",
         "Three stalkers against five zealots, a simulation of SMAC's task with its dense reward.",
         budget=5_000_000,
         overrides=_SKIRMISH | {"hindsight_weight": 0.01, "intrinsic_weight": 0.1},
     ),
-    "skirmish/mini": _Row(
+    Task(
+        "skirmish/mini",
         "A small 2m_vs_1z of our own, for first experiments on a laptop.",
         budget=600_000,
         overrides=_SKIRMISH
@@ -166,14 +173,11 @@ _SKIRMISHES = {
             "posterior_epochs": 10,
         },
     ),
-}
-_DRAWN = {
-    **{name: (row, "gridworld", "maps") for name, row in _GRIDWORLDS.items()},
-    **{name: (row, "overcooked", "layouts") for name, row in _KITCHENS.items()},
-    **{name: (row, "skirmish", "scenarios") for name, row in _SKIRMISHES.items()},
-}
+)
+_REGISTERED = {task.name: task for task in (*_GRIDWORLDS, *_KITCHENS, *_SKIRMISHES)}
+_FOLDERS = {"gridworld": "maps", "overcooked": "layouts", "skirmish": "scenarios"}
 
-TASKS: dict[str, str] = {name: row.sentence for name, (row, *_) in _DRAWN.items()}
+TASKS: dict[str, str] = {name: task.sentence for name, task in _REGISTERED.items()}
 """The registered tasks, each with a sentence."""
 
 OWN_BUDGET = 10_000_000  # for a user's own map or world
@@ -185,13 +189,13 @@ HOST_ROLLOUT = 300  # steps at least: short episodes would make for small update
 def get_task(name: str) -> Task:
     """A registered task, a drawn world (`….toml`), one in Python (`module:name`), or one outside
     JAX (`pettingzoo:module`, `smac/map`, or `module:name` too)."""
-    if name in _DRAWN:
-        row, kind, folder = _DRAWN[name]
-        file = resources.files(f"mace_marl.envs.{kind}") / folder / f"{name.split('/')[1]}.toml"
+    if name in _REGISTERED:
+        kind, drawing = name.split("/")
+        file = resources.files(f"mace_marl.envs.{kind}") / _FOLDERS[kind] / f"{drawing}.toml"
         text = file.read_text("utf-8")
         if kind == "skirmish":  # its unit types go with it
             text = _read_drawing(text, file.name).source
-        return Task(name, map=text, **vars(row))
+        return replace(_REGISTERED[name], map=text)
     if name.endswith(".toml"):
         from mace_marl.envs.drawing import read_text
         from mace_marl.envs.overcooked import Kitchen
