@@ -151,6 +151,13 @@ def test_override_changes_what_it_names_and_nothing_else() -> None:
     assert asdict(PRESETS["authors"]) == AUTHORS
 
 
+def test_the_word_none_is_no_number() -> None:
+    changed = PRESETS["authors"].override({"value_clip": "none", "posterior_scale": "none"})
+    assert (changed.value_clip, changed.posterior_scale) == (None, None)
+    with pytest.raises(UserError, match="'clip' must be a finite number"):
+        Settings().override({"clip": "none"})
+
+
 def test_nothing_to_override() -> None:
     assert Settings().override({}) == Settings()
 
@@ -197,7 +204,7 @@ def test_a_misspelt_method_is_suggested() -> None:
         ("clip", float("inf")),  # nothing but finiteness limits it
         ("value_clip", float("inf")),
         ("actor_learning_rate", float("-inf")),
-        ("value_clip", "none"),
+        ("value_clip", "nothing"),
         ("value_clip", -0.2),
         ("value_clip", float("nan")),
         ("value_clip", False),

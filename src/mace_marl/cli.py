@@ -5,14 +5,14 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional, arg, subcommand
 
 from mace_marl.errors import Stopped, UserError
 from mace_marl.experiments.commands import Experiment, Plot, Report
-from mace_marl.settings import PRESETS, Settings
+from mace_marl.settings import NONE, PRESETS, Settings
 from mace_marl.viewer.commands import Figure
 
 
@@ -22,6 +22,11 @@ def _help(entry: "dataclasses.Field[Any]") -> str:
     return f"{entry.metadata['help']} ({shown})"
 
 
+def _kind(entry: "dataclasses.Field[Any]") -> Any:
+    kind: Any = entry.type
+    return kind | Literal[NONE] if type(None) in get_args(kind) else kind
+
+
 if TYPE_CHECKING:
     Overrides = Settings
 else:
@@ -29,7 +34,7 @@ else:
     Overrides = dataclasses.make_dataclass(
         "Overrides",
         [
-            (entry.name, Annotated[entry.type | None, arg(help=_help(entry))], None)
+            (entry.name, Annotated[_kind(entry) | None, arg(help=_help(entry))], None)
             for entry in dataclasses.fields(Settings)
         ],
         frozen=True,
@@ -44,7 +49,7 @@ class Train:
     """A name from `mace tasks`, a map, kitchen or scenario (….toml), a world in Python
     (module:name), or one outside JAX (pettingzoo:module, smac/map)."""
     settings: Annotated[OmitArgPrefixes[Overrides], arg(name="")]
-    """Single settings, on top of the preset."""
+    """Single settings, on top of the preset and of those a task has of its own."""
     method: str = "mace"
     """A name from `mace methods`."""
     preset: str = "tuned"

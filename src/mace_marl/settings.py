@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from mace_marl.errors import UserError
 
 LARGEST = 3e38  # about the largest number of 32 bits
+NONE = "none"  # no number, where commands and study files have no other word for it
 
 # A choice and the values of it without which some settings do nothing.
 MATTER_ONLY_WITH = {
@@ -51,7 +52,9 @@ class Settings:
     one_hot: bool = _setting(
         False, "Show discrete observations to the networks one-hot instead of as numbers."
     )
-    head_gain: float = _setting(0.01, "Gain of the orthogonal initialisation of the actor's head.")
+    head_gain: float = _setting(
+        0.01, "Gain of the orthogonal initialisation of the actor's and the posterior's head."
+    )
 
     # PPO
     epochs: int = _setting(10, "Passes over each rollout.", least=1)
@@ -65,7 +68,7 @@ class Settings:
     entropy_weight: float = _setting(0.05, "Weight of the entropy bonus.")
     huber_delta: float = _setting(10.0, "Where the value loss turns from square to linear.")
     value_clip: float | None = _setting(
-        None, "Clip new values to this distance from the old ones; unset for no clipping."
+        None, "Clip new values to this distance from the old ones; none for no clipping."
     )
     normalise_values: bool = _setting(
         False, "Critics learn values in units of their targets' mean and deviation."
@@ -101,18 +104,18 @@ class Settings:
         "How new an observation is: by visits of its place, by random network distillation, or by"
         " visits of observations like it.",
     )
-    novelty_scale: float = _setting(
-        10.0, "Factor of every novelty; counting gives scale / √n for a place visited n times."
-    )
+    novelty_scale: float = _setting(10.0, "Factor of every novelty.")
     final_novelty: bool = _setting(
-        True, "Novelty of an episode's final observation counts; else it is nothing."
+        True,
+        "What is counted is every observation reached, an episode's final one included; else those"
+        " acted upon, and an episode's last step has no novelty.",
     )
     counted: Literal["place", "observation"] = _setting(
         "place", "Counting visits is of where the agent is, or of its whole observation."
     )
     count_power: float = _setting(0.5, "Counted n times, novelty is scale / n^this.")
     episodic: bool = _setting(
-        False, "Only the first visit in an episode is new; coming back is no novelty."
+        False, "Only the first coming to a place in an episode is new; coming back is no novelty."
     )
     novelty_gamma: float = _setting(0.99, "γ of the accumulated novelty z.", most=0.9999)
     rnd_error: Literal["norm", "square"] = _setting(
@@ -135,7 +138,7 @@ class Settings:
         0.0, "As many samples with each (o, z) are made up, of actions as they were taken at o."
     )
     leave_one_out: bool = _setting(
-        False, "A sample's own action does not count in its p(a | o, z); needs a table_prior."
+        False, "A sample's own action is not counted in n(a, o, z); needs a table_prior."
     )
     ratio_to: Literal["policy", "marginal"] = _setting(
         "policy", "p(a | o, z) is compared with the policy, or with the table's own p(a | o)."
@@ -158,7 +161,7 @@ class Settings:
     posterior_learning_rate: float = _setting(3e-4, "Adam's step size for the network.")
     posterior_scale: float | None = _setting(
         None,
-        "The network sees z / scale; unset for z's standard deviation in the replay.",
+        "The network sees z / scale; none for z's standard deviation in the replay.",
         least=1e-6,
     )
 
@@ -205,7 +208,9 @@ class Settings:
                 near = difflib.get_close_matches(name, known, n=1)
                 hint = f"did you mean '{near[0]}'" if near else f"there are {', '.join(known)}"
                 raise UserError(f"there is no setting '{name}'; {hint}.")
-        return replace(self, **overrides)
+        optional = [entry.name for entry in fields(self) if type(None) in get_args(entry.type)]
+        absent = {name: None for name in optional if overrides.get(name) == NONE}
+        return replace(self, **{**overrides, **absent})
 
 
 def _check(entry: Field[Any], value: Any) -> None:

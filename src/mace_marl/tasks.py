@@ -182,9 +182,6 @@ TASKS: dict[str, str] = {name: task.sentence for name, task in _REGISTERED.items
 
 OWN_BUDGET = 10_000_000  # for a user's own map or world
 
-# Worlds outside JAX show no discrete features, so novelty and posterior are learned.
-HOST_ROLLOUT = 300  # steps at least: short episodes would make for small updates
-
 
 def get_task(name: str) -> Task:
     """A registered task, a drawn world (`….toml`), one in Python (`module:name`), or one outside
@@ -218,8 +215,9 @@ def get_task(name: str) -> Task:
         world = _import_world(name)
         overrides = {"rollout_length": _whole_chunks(world.horizon)}
         if isinstance(world, Hosted):
-            length = _whole_chunks(max(world.horizon, HOST_ROLLOUT))
-            overrides = _OVERCOOKED | {"rollout_length": length}
+            row = _row_outside_jax(name)
+            length = _whole_chunks(max(world.horizon, row["rollout_length"]))
+            overrides = {**row, "rollout_length": length}
         return Task(name, (world.__doc__ or "").strip(), OWN_BUDGET, overrides)
     near = difflib.get_close_matches(name, TASKS, n=1)
     hint = f"did you mean '{near[0]}'" if near else f"there are {', '.join(TASKS)}"
@@ -227,6 +225,16 @@ def get_task(name: str) -> Task:
         f"there is no task '{name}'; {hint}, or give a path to a map, kitchen or scenario (….toml),"
         " a world in Python (module:name), pettingzoo:module or smac/map."
     )
+
+
+def _row_outside_jax(name: str) -> Mapping[str, Any]:
+    """No features are discrete there, so novelty and posterior are learned, as in Overcooked; the
+    real SMAC as its simulation."""
+    kind, _, map = name.partition("/")
+    simulated = _REGISTERED.get(f"skirmish/{map}")
+    if kind != "smac":
+        return _OVERCOOKED
+    return simulated.overrides if simulated else _SKIRMISH
 
 
 def task_settings(task: Task, preset: str, overrides: Mapping[str, Any] | None = None) -> Settings:

@@ -212,6 +212,9 @@ def test_runs_made_by_another_version_are_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps(config))
     with pytest.raises(UserError, match=r"settings\.gamma \(0\.99 here, 0\.5 there\)"):
         run(study, tmp_path)
+    del config["settings"]["gamma"]  # made before there was this setting: then it was as by default
+    path.write_text(json.dumps(config))
+    assert run(study, tmp_path)[0]
 
 
 def test_folders_of_other_things_are_refused(tmp_path: Path) -> None:

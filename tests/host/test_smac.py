@@ -15,6 +15,7 @@ from mace_marl.errors import UserError
 from mace_marl.host import check
 from mace_marl.host.smac import Smac
 from mace_marl.host.worlds import make_host
+from mace_marl.tasks import get_task
 
 
 class StandIn:
@@ -102,6 +103,13 @@ def test_sizes_and_the_contract() -> None:
     assert world.horizon == 60
     assert not world.repeatable
     check(world)
+
+
+@pytest.mark.usefixtures("smac")
+def test_settings_are_those_of_the_simulation() -> None:
+    for name in StandIn.maps:
+        real, simulated = get_task(f"smac/{name}"), get_task(f"skirmish/{name}")
+        assert real.overrides == simulated.overrides
 
 
 @pytest.mark.usefixtures("smac")

@@ -215,6 +215,21 @@ def test_other_configuration_is_refused(
     assert snapshot(run_dir) == before
 
 
+def test_a_setting_unknown_when_a_run_began_is_as_it_was(tmp_path: Path, reference: Path) -> None:
+    """New settings do nothing by default; a run that has not heard of them is the same run."""
+    from mace_marl.runs import checkpoints
+
+    run_dir = unfinished_copy(reference, tmp_path / "run")
+    checkpoint, _ = checkpoints.newest(run_dir)
+    assert checkpoint
+    config = json.loads((run_dir / "config.json").read_text())
+    del config["settings"]["count_power"], checkpoint.config["settings"]["count_power"]
+    (run_dir / "config.json").write_text(json.dumps(config))
+    checkpoints.save(run_dir, checkpoint)
+    again = mace_marl.load(run_dir).checkpoint()
+    assert again and "count_power" not in again.config["settings"]
+
+
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "3", '{"task": 1}', '{"settings": {"gamma": "x"}}', "\xff\xfe"]
 )

@@ -38,7 +38,7 @@ def first_visits(code: Array, first: Array) -> Array:
 def percentile_edges(novelty: Array, bins: int, interpolate: bool) -> Array:
     """The 1/bins, 2/bins, … quantiles of a rollout's novelties  # (bins − 1,).
 
-    A novelty of 0 is none: that is what the dead tell. They are left out.
+    A novelty of 0 is none, as told by the dead and of what is not new in an episode: left out.
     """
     there = novelty.reshape(-1) > 0
     ordered = jnp.sort(jnp.where(there, novelty.reshape(-1), jnp.inf))

@@ -13,7 +13,7 @@ class Experiment:
     study: Positional[str]
     """A study file (….toml, docs/experiments.md), or the name of one that comes with the package:
     main, ablation, sum_or_max, window, lambda, baselines, scalability, overcooked,
-    skirmish, skirmish_8m."""
+    skirmish, skirmish_baselines, skirmish_dense, skirmish_8m."""
     quick: bool = False
     """Its quick form, on small maps."""
     results: Path | None = None

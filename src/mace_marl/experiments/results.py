@@ -7,7 +7,7 @@ is needed to look at it and to redo it. `work/<name>/` is a run under way, with 
 
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from mace_marl.runs.config import differences
 from mace_marl.runs.files import sync_directory, write_atomically
 from mace_marl.runs.metrics import FILE as METRICS
 from mace_marl.runs.metrics import read_rows
+from mace_marl.settings import Settings
 
 STUDY, RUNS, WORK = "study.toml", "runs", "work"
 KEPT = (CONFIG, METRICS, "places.npz")  # of a finished run, those it has
@@ -89,7 +90,8 @@ class Results:
             try:
                 there = json.loads(read_text(path))
                 there = {key: there[key] for key in there.keys() - set(CHANGES_NOTHING)}
-            except (ValueError, AttributeError):
+                there["settings"] = asdict(Settings().override(there["settings"]))  # as now known
+            except (ValueError, AttributeError, KeyError):
                 raise UserError(
                     f"{path} is not the configuration of a run; remove {directory}."
                 ) from None

@@ -66,9 +66,9 @@ class Hosted(World):
     def step_seconds(self) -> float:
         """About what a step takes; for ever, if that cannot be tried out here."""
         world = make_host(self.name)
-        if not world.repeatable:  # a game would have to be started
-            return float("inf")
         try:
+            if not world.repeatable:  # a game would have to be started
+                return float("inf")
             with contextlib.redirect_stdout(sys.stderr):
                 return min(self._time_step(world, seed) for seed in range(3))
         except Exception:  # the pool will say what is wrong

@@ -20,7 +20,7 @@ from mace_marl.host.world import Hosted
 from mace_marl.machine import Layout, choose_layout, fit_layout
 from mace_marl.methods import get_method
 from mace_marl.runs import checkpoints, training
-from mace_marl.runs.config import Config, differences, read_config
+from mace_marl.runs.config import Config, config_from_json, differences, read_config
 from mace_marl.runs.metrics import read_rows
 from mace_marl.runs.places import Places, read_places
 from mace_marl.tasks import get_task, is_outside_jax, make_world, task_settings
@@ -60,7 +60,8 @@ class Run:
         for complaint in complaints:
             say(complaint)
         if checkpoint:
-            different = differences(self.config.as_json(), checkpoint.config)
+            saved = config_from_json(checkpoint.config)
+            different = differences(self.config.as_json(), saved.as_json())
             if different:
                 raise UserError(
                     f"{self.directory}: config.json differs from its checkpoint"
