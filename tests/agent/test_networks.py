@@ -72,13 +72,15 @@ def test_network_equals_numpy_step_by_step(activation: str) -> None:
         assert_allclose(hidden, hiddens[time], atol=1e-5)
 
 
-def test_over_chunk_equals_step_by_step() -> None:
+def test_a_chunk_at_once_equals_step_by_step() -> None:
     """Also with episodes that begin within the chunk."""
     rng = np.random.default_rng(2)
     network = random_network(INPUTS, OUTPUTS, Settings(hidden_size=SIZE), rng)
     obs, hidden, first = some_input(rng)
     wanted, _ = PlainNetwork.of(network).run(*map(np.asarray, (obs, hidden, first)))
-    assert_allclose(network.over_chunk(obs, hidden, first), wanted, atol=1e-5)
+    assert_allclose(
+        network.from_gates(network.before_memory(obs), hidden, first), wanted, atol=1e-5
+    )
 
 
 def test_nothing_is_remembered_where_an_episode_begins() -> None:
@@ -89,7 +91,7 @@ def test_nothing_is_remembered_where_an_episode_begins() -> None:
     first = jnp.zeros_like(first).at[3, 1].set(True)
 
     def late(hidden: jax.Array, obs: jax.Array) -> jax.Array:
-        return network.over_chunk(obs, hidden, first)[3:].sum(axis=(0, 2))[1]
+        return network.from_gates(network.before_memory(obs), hidden, first)[3:].sum(axis=(0, 2))[1]
 
     of_hidden, of_obs = jax.grad(late, argnums=(0, 1))(hidden, obs)
     assert_array_equal(of_hidden[1], 0)

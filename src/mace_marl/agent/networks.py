@@ -43,12 +43,8 @@ class Network(eqx.Module):
         hidden = self.gru(self.before_memory(obs), jnp.where(first[:, None], 0.0, hidden))
         return self.head(hidden), hidden
 
-    def over_chunk(self, obs: Array, hidden: Array, first: Array) -> Array:
-        """The same over consecutive steps: outputs for  # obs (time, batch, observation_size)."""
-        return self.from_gates(self.before_memory(obs), hidden, first)
-
     def from_gates(self, gates: Array, hidden: Array, first: Array) -> Array:
-        """The rest of the way, from `before_memory`  # gates (time, batch, 3·size)."""
+        """Outputs over consecutive steps, from `before_memory`  # gates (time, batch, 3·size)."""
         return self.head(self.gru.over_time(gates, hidden, first))
 
 

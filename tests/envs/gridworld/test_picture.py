@@ -7,7 +7,7 @@ import pytest
 from PIL import ImageColor
 
 from mace_marl.envs.gridworld import Map, parse_map
-from mace_marl.envs.gridworld.picture import cell_box, cell_pixels, held_switches, image, text
+from mace_marl.envs.gridworld.picture import cell_pixels, held_switches, image, text
 from mace_marl.viewer import AGENT_COLOURS, agent_colour
 
 SMALL = """
@@ -38,6 +38,13 @@ def empty_map(height: int, width: int) -> Map:
     row = "." * (width - 1) + "*"
     grid = "\n".join([row] * height)
     return parse_map(f"horizon = 9\nstarts = [[0, 0]]\ngrid = '''\n{grid}\n'''", "empty.toml")
+
+
+def cell_box(map: Map, row: int, column: int) -> tuple[slice, slice]:
+    """Where a cell is in the image: its rows and its columns of pixels."""
+    size = cell_pixels(map)
+    top, left = (size // 2 + index * size for index in (row, column))
+    return slice(top, top + size), slice(left, left + size)
 
 
 def cell(picture: np.ndarray, map: Map, row: int, column: int) -> np.ndarray:

@@ -51,13 +51,6 @@ def cell_pixels(map: Map) -> int:
     return int(np.clip(PICTURE_PIXELS // max(map.walls.shape), SMALLEST_CELL, LARGEST_CELL))
 
 
-def cell_box(map: Map, row: int, column: int) -> tuple[slice, slice]:
-    """Where a cell is in `image`: its rows and its columns of pixels."""
-    cell = cell_pixels(map)
-    top, left = (cell // 2 + index * cell for index in (row, column))
-    return slice(top, top + cell), slice(left, left + cell)
-
-
 def held_switches(map: Map, position: np.ndarray) -> set[str]:
     """The switches on which or beside which an agent stands."""
     return {
