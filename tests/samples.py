@@ -47,6 +47,18 @@ class Sheet(World):
         return (levels * self.steps).astype(np.float32)
 
 
+class Warehouse(Sheet):
+    """Discrete features of more values than can be counted apart, and a continuous one."""
+
+    observation_size = 12
+    levels, steps = (50,) * 11, (0.02,) * 11
+    features = (*map(Feature, levels, steps), None)
+
+    def random_obs(self, rng: np.random.Generator, *shape: int) -> np.ndarray:
+        levels = rng.integers(self.levels, size=(*shape, 11)) * self.steps
+        return np.concatenate([levels, rng.random((*shape, 1))], axis=-1).astype(np.float32)
+
+
 def minipass(horizon: int) -> GridWorld:
     text = (files("mace_marl.envs.gridworld") / "maps" / "minipass.toml").read_text()
     return GridWorld(replace(parse_map(text, "minipass.toml"), horizon=horizon))

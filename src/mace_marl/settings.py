@@ -111,7 +111,8 @@ class Settings:
         " acted upon, and an episode's last step has no novelty.",
     )
     counted: Literal["place", "observation"] = _setting(
-        "place", "Counting visits is of where the agent is, or of its whole observation."
+        "place",
+        "Visits are counted of where the agent is, or of all that is discrete in what it sees.",
     )
     count_power: float = _setting(0.5, "Counted n times, novelty is scale / n^this.")
     episodic: bool = _setting(

@@ -21,20 +21,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Tuned:
+    """A task with preset `tuned`."""
+
+    budget: int
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Task:
     name: str
     sentence: str
     budget: int
     """Environment steps to train for, if the user does not say."""
     overrides: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of its own, on top of every preset."""
-    tuned_budget: int | None = None
-    """The same with preset `tuned`. Without it, nothing is tuned yet, and that is the paper's."""
+    """Settings of its own, on top of the preset's."""
+    tuned: Tuned | None = None
+    """Both with preset `tuned`. Where there is none, nothing is tuned, and it is the paper's."""
     map: str = ""
     """The text of its map, kitchen or scenario; empty for a world written in Python."""
 
     def budget_with(self, preset: str) -> int:
-        return self.tuned_budget if preset == "tuned" and self.tuned_budget else self.budget
+        return self.tuned.budget if preset == "tuned" and self.tuned else self.budget
 
 
 # What the small maps have in common: fewer worlds, and updates that make more of them.
@@ -52,19 +60,19 @@ _GRIDWORLDS = (
         "gridworld/pass",
         "Two agents, one door, a switch on either side: each must hold it for the other.",
         budget=80_000_000,
-        tuned_budget=3_500_000,
+        tuned=Tuned(3_500_000),
     ),
     Task(
         "gridworld/secretroom",
         "As Pass, with three rooms on the right, of which only the top one is the target.",
         budget=80_000_000,
-        tuned_budget=5_000_000,
+        tuned=Tuned(5_000_000),
     ),
     Task(
         "gridworld/multiroom",
         "Three agents pass through three rooms in turn, holding doors for each other.",
         budget=80_000_000,
-        tuned_budget=15_000_000,
+        tuned=Tuned(15_000_000),
     ),
     Task(
         "gridworld/minipass",
@@ -96,24 +104,29 @@ _OVERCOOKED = {
     "posterior": "network",
     "replay": 100_000,
 }
+# What preset `tuned` has for kitchens in place of that (docs/tuned.md).
+_TUNED_OVERCOOKED = {"count_power": 0.5}
 _KITCHENS = (
     Task(
         "overcooked/base",
         "Two cooks apart: one has tomatoes and the serving area, the other dishes and the pot.",
         budget=10_000_000,
         overrides=_OVERCOOKED,
+        tuned=Tuned(3_000_000, _TUNED_OVERCOOKED),
     ),
     Task(
         "overcooked/narrow",
         "As Base, but things can be handed over in one place only.",
         budget=20_000_000,
         overrides=_OVERCOOKED,
+        tuned=Tuned(6_000_000, _TUNED_OVERCOOKED),
     ),
     Task(
         "overcooked/large",
         "As Base, in a kitchen three times as large.",
         budget=40_000_000,
         overrides=_OVERCOOKED | {"replay": 200_000},
+        tuned=Tuned(10_000_000, _TUNED_OVERCOOKED),
     ),
     Task(
         "overcooked/mini",
@@ -200,15 +213,16 @@ def get_task(name: str) -> Task:
 
         drawn = _read_drawing(read_text(Path(name)), name)
         overrides = {"rollout_length": _whole_chunks(drawn.horizon)}
-        tuned_budget = None
+        tuned = None
         if isinstance(drawn, Kitchen):
+            tuned = Tuned(OWN_BUDGET, _TUNED_OVERCOOKED | overrides)
             overrides = _OVERCOOKED | overrides
         elif isinstance(drawn, Scenario):
             longest = max(_SKIRMISH["rollout_length"], overrides["rollout_length"])
             overrides = _SKIRMISH | {"rollout_length": longest}
         else:
-            tuned_budget = OWN_BUDGET
-        return Task(name, drawn.description, OWN_BUDGET, overrides, tuned_budget, map=drawn.source)
+            tuned = Tuned(OWN_BUDGET, overrides)
+        return Task(name, drawn.description, OWN_BUDGET, overrides, tuned, map=drawn.source)
     if ":" in name or name.startswith("smac/"):
         from mace_marl.host.world import Hosted
 
@@ -241,8 +255,10 @@ def task_settings(task: Task, preset: str, overrides: Mapping[str, Any] | None =
     """The preset's settings, with the task's own on top, and the user's on top of these."""
     if preset not in PRESETS:
         raise UserError(f"there is no preset '{preset}'; there are {', '.join(PRESETS)}.")
-    untuned = preset == "tuned" and not task.tuned_budget
-    settings = PRESETS["paper" if untuned else preset].override(task.overrides)
+    if preset == "tuned" and task.tuned:
+        settings = PRESETS["tuned"].override(task.tuned.overrides)
+    else:
+        settings = PRESETS["paper" if preset == "tuned" else preset].override(task.overrides)
     if overrides:
         settings = settings.override(overrides)
         settings.refuse_idle(overrides)

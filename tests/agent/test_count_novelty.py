@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from samples import Sheet, minipass
+from samples import Sheet, Warehouse, minipass
 
-from mace_marl.agent.encoding import encode_for_networks
+from mace_marl.agent.encoding import Index, encode_for_networks
 from mace_marl.agent.novelty import CountNovelty
 from mace_marl.envs.api import Feature, World
 from mace_marl.errors import UserError
@@ -82,6 +82,33 @@ def test_the_lamp_counts_where_the_whole_observation_does() -> None:
     dark, lit = jnp.array([[0.5, 0.25, 0.0]]), jnp.array([[0.5, 0.25, 1.0]])
     counts = measure.visit(counts, jnp.repeat(dark, 9, axis=0), jnp.ones(9, bool))
     assert_allclose(measure.novelty(counts, jnp.concatenate([dark, lit]), whole), [1 / 3, 1])
+
+
+def test_observations_too_many_for_a_table_share_it() -> None:
+    """Of a few hundred among 2²⁰ places, hardly any two meet; what is continuous is not counted."""
+    whole = Settings(novelty_scale=1.0, counted="observation")
+    world, rng = Warehouse(), np.random.default_rng(0)
+    measure = CountNovelty.of(world, encode_for_networks(world, one_hot=False), whole)
+    assert measure.index.size == 2**20
+    obs = world.random_obs(rng, 300)
+    times = rng.integers(1, 5, size=300)
+    visited = np.repeat(obs, times, axis=0)
+    visited[:, -1] = rng.random(len(visited))
+    counts = measure.visit(
+        measure.init(whole, jax.random.key(0)), jnp.asarray(visited), jnp.ones(len(visited), bool)
+    )
+    novelty = measure.novelty(counts, jnp.asarray(obs), whole)
+    assert np.isclose(novelty, 1 / np.sqrt(times), rtol=1e-6).sum() >= 299
+
+
+def test_numbers_of_observations_are_spread_evenly() -> None:
+    """Also of neighbours: as many are taken as if each had been drawn at random."""
+    index = Index(tuple(range(4)), (Feature(20, 0.05),) * 4, most=2**16)
+    levels = np.stack(np.meshgrid(*[np.arange(20)] * 4), axis=-1).reshape(-1, 4)
+    numbers = np.asarray(index(jnp.asarray(levels * 0.05, jnp.float32)))
+    assert numbers.min() >= 0 and numbers.max() < 2**16
+    expected = 2**16 * (1 - math.exp(-len(levels) / 2**16))
+    assert abs(len(set(numbers.tolist())) - expected) < 0.01 * expected
 
 
 def test_every_cell_of_a_gridworld_is_a_place_of_its_own() -> None:

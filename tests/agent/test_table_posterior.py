@@ -8,13 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from samples import Sheet
+from samples import Sheet, Warehouse
 
 import mace_marl.trainer  # noqa: F401  (makes the floats of Settings arguments under jit)
 from mace_marl.agent.encoding import encode_for_networks
 from mace_marl.agent.posterior import TablePosterior
-from mace_marl.agent.posterior.table import Window
-from mace_marl.envs.api import Feature, World
+from mace_marl.agent.posterior.table import SHARED_OBSERVATIONS, Window
+from mace_marl.envs.api import World
 from mace_marl.errors import UserError
 from mace_marl.settings import Settings
 
@@ -38,17 +38,20 @@ def begin(posterior: TablePosterior, window: int, samples: int) -> Window:
 @pytest.mark.parametrize(
     "settings", [PAPER, Settings(table_prior=0.7), Settings(table_prior=2.0, leave_one_out=True)]
 )
-def test_log_posteriors_equal_dictionaries(settings: Settings, sampled_share: float) -> None:
+@pytest.mark.parametrize("world", [Sheet(), Warehouse()], ids=["all fit", "entries shared"])
+def test_log_posteriors_equal_dictionaries(
+    world: Sheet, settings: Settings, sampled_share: float
+) -> None:
     """Over more rollouts than the window holds, with and without samples left out."""
     rng = np.random.default_rng(1)
-    world = Sheet()
+    few = world.random_obs(rng, 6)  # so that they repeat
+    discrete = len(world.levels)
     posterior = table_of(world)
     window = begin(posterior, WINDOW, STEPS * ENVS)
     update, count = jax.jit(posterior.update), jax.jit(posterior.counts)
     rollouts: deque[Counter[tuple[int, bytes, int]]] = deque(maxlen=WINDOW)
     for _ in range(3 * WINDOW):
-        obs = world.random_obs(rng, STEPS, ENVS)
-        obs[..., 0] = 0.5  # few different observations, so that they repeat
+        obs = few[rng.integers(6, size=(STEPS, ENVS))]
         action = rng.integers(world.num_actions, size=(STEPS, ENVS))
         z_bin = rng.integers(BINS, size=(STEPS, ENVS))
         sampled = rng.random((STEPS, ENVS)) < sampled_share
@@ -62,7 +65,7 @@ def test_log_posteriors_equal_dictionaries(settings: Settings, sampled_share: fl
         )
 
         samples = {
-            (t, e): (int(action[t, e]), obs[t, e].tobytes(), int(z_bin[t, e]))
+            (t, e): (int(action[t, e]), obs[t, e, :discrete].tobytes(), int(z_bin[t, e]))
             for t in range(STEPS)
             for e in range(ENVS)
         }
@@ -139,15 +142,20 @@ def test_a_window_of_one_forgets_at_once() -> None:
 
 def test_a_world_with_continuous_observations_is_refused() -> None:
     class Continuous(Sheet):
-        features = (Feature(3, 0.5), None, Feature(2, 1.0))
+        features = (None, None, None)
 
     with pytest.raises(UserError, match="--posterior network"):
         table_of(Continuous())
 
 
+def test_entries_are_shared_only_where_they_must_be() -> None:
+    assert table_of(Sheet()).index.size == Sheet.num_observations
+    assert table_of(Warehouse()).index.size == SHARED_OBSERVATIONS
+
+
 def test_a_table_that_would_not_fit_is_refused() -> None:
-    class Huge(Sheet):
-        features = (Feature(5000, 1.0), Feature(5000, 1.0), Feature(2, 1.0))
+    class Huge(Warehouse):
+        num_actions = 2000
 
     with pytest.raises(UserError, match="too large; use --posterior network"):
         table_of(Huge())

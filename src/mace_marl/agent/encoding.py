@@ -1,14 +1,17 @@
 """How an observation enters tables and networks, from what the world declares of its features."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
-from jax import Array
+import numpy as np
+from jax import Array, lax
 
 from mace_marl.envs.api import Feature, World
 from mace_marl.errors import UserError
+
+MIXER = -1640531535  # 2³² / golden ratio: spreads bits widely
 
 
 @dataclass(frozen=True)
@@ -17,17 +20,30 @@ class Index:
 
     columns: tuple[int, ...]
     features: tuple[Feature, ...]
+    most: int = 2**31
+    """A power of two. More values than this share so many numbers, spread over them at random."""
+
+    @property
+    def values(self) -> int:
+        return math.prod(feature.levels for feature in self.features)
 
     @property
     def size(self) -> int:
-        return math.prod(feature.levels for feature in self.features)
+        return min(self.values, self.most)
 
     def __call__(self, obs: Array) -> Array:
         """The number of each observation  # obs (…, observation_size) → (…) int32."""
         index = jnp.zeros(obs.shape[:-1], jnp.int32)
         for column, feature in zip(self.columns, self.features, strict=True):
-            index = index * feature.levels + _level(obs[..., column], feature)
-        return index
+            level = _level(obs[..., column], feature)
+            index = mix(index, level) if self.values > self.most else index * feature.levels + level
+        return index if self.values <= self.most else index & np.int32(self.most - 1)
+
+
+def mix(mixed: Array, number: Array) -> Array:
+    """A number that depends on both in no simple way  # (…) int32."""
+    mixed = (mixed ^ number) * np.int32(MIXER)
+    return mixed ^ lax.shift_right_logical(mixed, np.int32(15))
 
 
 @dataclass(frozen=True)
@@ -74,6 +90,12 @@ def encode_for_networks(world: World, one_hot: bool) -> Encoding:
     )
 
 
+def index_discrete(world: World, purpose: str, instead: str, most: int = Index.most) -> Index:
+    """An index over all discrete features, of which there must be some."""
+    columns = tuple(column for column, feature in enumerate(world_features(world)) if feature)
+    return replace(index_columns(world, columns, purpose, instead), most=most)
+
+
 def index_columns(world: World, columns: tuple[int, ...], purpose: str, instead: str) -> Index:
     """An index over these columns of the observation, all of which must be discrete."""
     features = [world_features(world)[column] for column in columns]
@@ -90,4 +112,4 @@ def index_all(world: World) -> Index | None:
     """An index over whole observations, if all of them are discrete and not too many."""
     features = tuple(feature for feature in world_features(world) if feature)
     index = Index(tuple(range(world.observation_size)), features)
-    return index if len(features) == world.observation_size and index.size < 2**20 else None
+    return index if len(features) == world.observation_size and index.values < 2**20 else None

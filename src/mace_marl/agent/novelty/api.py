@@ -10,14 +10,11 @@ import abc
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
 
-from mace_marl.agent.encoding import Encoding
+from mace_marl.agent.encoding import Encoding, mix
 from mace_marl.envs.api import World
 from mace_marl.settings import Settings
-
-MIXER = -1640531535  # 2³² / golden ratio: spreads bits widely
 
 Report = dict[str, Array]
 
@@ -46,8 +43,7 @@ class Novelty(abc.ABC):
         bits = lax.bitcast_convert_type(obs + 0.0, jnp.int32)  # −0 is 0
         mixed = jnp.zeros(obs.shape[:-1], jnp.int32)
         for column in range(obs.shape[-1]):
-            mixed = (mixed ^ bits[..., column]) * np.int32(MIXER)
-            mixed = mixed ^ lax.shift_right_logical(mixed, np.int32(15))
+            mixed = mix(mixed, bits[..., column])
         return mixed
 
     def visit(self, kept: Any, obs: Array, seen: Array) -> Any:

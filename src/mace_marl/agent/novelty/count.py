@@ -1,6 +1,7 @@
 """Novelty by counting visits: scale / √n, where n is how often this agent has been at a place.
 
-Or how often it has made the very same observation, if that is what is `counted`.
+Or how often it has made the very same observation, if that is what is `counted`: the same in all
+that is discrete of it.
 """
 
 from dataclasses import dataclass
@@ -8,10 +9,12 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from jax import Array
 
-from mace_marl.agent.encoding import Encoding, Index, index_columns
+from mace_marl.agent.encoding import Encoding, Index, index_columns, index_discrete
 from mace_marl.agent.novelty.api import Novelty
 from mace_marl.envs.api import World
 from mace_marl.settings import Settings
+
+MOST_COUNTS = 2**20  # beyond that, observations share counts by chance
 
 
 @dataclass(frozen=True)
@@ -20,9 +23,10 @@ class CountNovelty(Novelty):
 
     @classmethod
     def of(cls, world: World, encoding: Encoding, settings: Settings) -> "CountNovelty":
-        everything = tuple(range(world.observation_size))
-        columns = world.place if settings.counted == "place" else everything
-        return cls(index_columns(world, columns, "counting visits", "--novelty rnd"))
+        purpose, instead = "counting visits", "--novelty rnd"
+        if settings.counted == "place":
+            return cls(index_columns(world, world.place, purpose, instead))
+        return cls(index_discrete(world, purpose, instead, MOST_COUNTS))
 
     def init(self, settings: Settings, key: Array) -> Array:
         """Visits of every place  # (places,) int32, over all environments."""

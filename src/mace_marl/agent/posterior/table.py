@@ -8,7 +8,7 @@ the last w rollouts falls into; the sums are made anew at every update. That is 
 subtraction of what leaves the window, and is the whole state that a checkpoint must hold.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import jax
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from mace_marl.agent import intrinsic
-from mace_marl.agent.encoding import Encoding, Index, index_columns
+from mace_marl.agent.encoding import Encoding, Index, index_discrete
 from mace_marl.agent.experience import Rollout
 from mace_marl.agent.posterior.api import Accumulated, Estimate, Posterior
 from mace_marl.envs.api import World
@@ -24,6 +24,7 @@ from mace_marl.errors import UserError
 from mace_marl.settings import Settings
 
 MOST_ENTRIES = 2**28  # 1 GiB of counts
+SHARED_OBSERVATIONS = 2**16  # as if there were so many, where a table of all would be too large
 
 
 class Window(NamedTuple):
@@ -45,8 +46,9 @@ class TablePosterior(Posterior):
     def of(
         cls, world: World, encoding: Encoding, settings: Settings, together: bool
     ) -> "TablePosterior":
-        everything = tuple(range(world.observation_size))
-        index = index_columns(world, everything, "the table posterior", "--posterior network")
+        index = index_discrete(world, "the table posterior", "--posterior network")
+        if index.values * world.num_actions * settings.bins > MOST_ENTRIES:
+            index = replace(index, most=SHARED_OBSERVATIONS)
         if index.size * world.num_actions * settings.bins > MOST_ENTRIES:
             raise UserError(
                 f"a posterior table over {index.size} observations, {world.num_actions} actions and"
