@@ -263,8 +263,11 @@ PRESETS: dict[str, Settings] = {
         gae_lambda=0.98,
         intrinsic_fading=200.0,
         fading_smoothing=0.98,
+        novelty_scale=1.0,
         counted="observation",
-        count_power=1.0,
         episodic=True,
+        table_prior=1.0,
+        leave_one_out=True,
+        ratio_to="marginal",
     ),
 }
