@@ -1,5 +1,7 @@
 """Every registered task keeps the contract of a world."""
 
+from dataclasses import replace
+
 import pytest
 
 import mace_marl
@@ -38,11 +40,18 @@ def test_every_method_can_be_had_on_every_task(task: str, preset: str) -> None:
 
 
 def test_preset_tuned_is_the_papers_where_nothing_is_tuned() -> None:
-    mini, maze = get_task("gridworld/minipass"), get_task("gridworld/pass")
-    assert task_settings(mini, "tuned") == task_settings(mini, "paper")
-    assert mini.budget_with("tuned") == mini.budget_with("paper")
+    battle, maze = get_task("skirmish/3m"), get_task("gridworld/pass")
+    assert task_settings(battle, "tuned") == task_settings(battle, "paper")
+    assert battle.budget_with("tuned") == battle.budget_with("paper")
     assert task_settings(maze, "tuned") == PRESETS["tuned"]
     assert (maze.budget_with("tuned"), maze.budget_with("paper")) == (3_500_000, 80_000_000)
+
+
+def test_a_tasks_own_settings_with_preset_tuned_are_others() -> None:
+    """Of the paper's row for Overcooked (RND, a network, 32 environments), nothing is left."""
+    kitchen = get_task("overcooked/base")
+    assert task_settings(kitchen, "tuned") == replace(PRESETS["tuned"], hindsight_weight=0.003)
+    assert (kitchen.budget_with("tuned"), kitchen.budget_with("paper")) == (3_000_000, 10_000_000)
 
 
 def test_the_papers_overcooked() -> None:

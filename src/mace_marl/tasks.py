@@ -79,18 +79,21 @@ _GRIDWORLDS = (
         "A small Pass, solved in minutes on a laptop.",
         budget=1_440_000,
         overrides=_MINI | {"rollout_length": 150},
+        tuned=Tuned(1_440_000, {"rollout_length": 150}),
     ),
     Task(
         "gridworld/minisecret",
         "A small SecretRoom, solved in about a minute.",
         budget=600_000,
         overrides=_MINI | {"rollout_length": 100},
+        tuned=Tuned(600_000, {"rollout_length": 100}),
     ),
     Task(
         "gridworld/minimulti",
         "A small MultiRoom for three agents, solved in about a minute.",
         budget=600_000,
         overrides=_MINI | {"rollout_length": 100},
+        tuned=Tuned(600_000, {"rollout_length": 100}),
     ),
 )
 
@@ -105,7 +108,7 @@ _OVERCOOKED = {
     "replay": 100_000,
 }
 # What preset `tuned` has for kitchens in place of that (docs/tuned.md).
-_TUNED_OVERCOOKED = {"count_power": 0.5}
+_TUNED_OVERCOOKED = {"hindsight_weight": 0.003}
 _KITCHENS = (
     Task(
         "overcooked/base",
@@ -135,6 +138,7 @@ _KITCHENS = (
         overrides=_OVERCOOKED
         | _MINI
         | {"rollout_length": 100, "replay": 12_800, "posterior_epochs": 10},
+        tuned=Tuned(1_440_000, _TUNED_OVERCOOKED | {"rollout_length": 100}),
     ),
 )
 
