@@ -95,7 +95,7 @@ TUNED = PAPER | {
     "epochs": 5,
     "minibatches": 4,
     "one_hot": True,
-    "entropy_weight": 0.01,
+    "entropy_weight": 0.02,
     "normalise_values": True,
     "gae_lambda": 0.98,
     "intrinsic_fading": 200.0,

@@ -50,7 +50,8 @@ def test_preset_tuned_is_the_papers_where_nothing_is_tuned() -> None:
 def test_a_tasks_own_settings_with_preset_tuned_are_others() -> None:
     """Of the paper's row for Overcooked (RND, a network, 32 environments), nothing is left."""
     kitchen = get_task("overcooked/base")
-    assert task_settings(kitchen, "tuned") == replace(PRESETS["tuned"], hindsight_weight=0.003)
+    own = {"hindsight_weight": 0.003, "entropy_weight": 0.01}
+    assert task_settings(kitchen, "tuned") == replace(PRESETS["tuned"], **own)
     assert (kitchen.budget_with("tuned"), kitchen.budget_with("paper")) == (3_000_000, 10_000_000)
 
 

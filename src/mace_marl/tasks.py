@@ -108,7 +108,7 @@ _OVERCOOKED = {
     "replay": 100_000,
 }
 # What preset `tuned` has for kitchens in place of that (docs/tuned.md).
-_TUNED_OVERCOOKED = {"hindsight_weight": 0.003}
+_TUNED_OVERCOOKED = {"hindsight_weight": 0.003, "entropy_weight": 0.01}
 _KITCHENS = (
     Task(
         "overcooked/base",
