@@ -95,17 +95,14 @@ TUNED = PAPER | {
     "epochs": 5,
     "minibatches": 4,
     "one_hot": True,
-    "entropy_weight": 0.02,
+    "entropy_weight": 0.01,
     "normalise_values": True,
     "gae_lambda": 0.98,
     "intrinsic_fading": 200.0,
     "fading_smoothing": 0.98,
-    "novelty_scale": 1.0,
     "counted": "observation",
+    "count_power": 1.0,
     "episodic": True,
-    "table_prior": 1.0,
-    "leave_one_out": True,
-    "ratio_to": "marginal",
 }
 
 

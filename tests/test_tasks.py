@@ -50,8 +50,16 @@ def test_preset_tuned_is_the_papers_where_nothing_is_tuned() -> None:
 def test_a_tasks_own_settings_with_preset_tuned_are_others() -> None:
     """Of the paper's row for Overcooked (RND, a network, 32 environments), nothing is left."""
     kitchen = get_task("overcooked/base")
-    own = {"hindsight_weight": 0.003, "entropy_weight": 0.01}
-    assert task_settings(kitchen, "tuned") == replace(PRESETS["tuned"], **own)
+    own = replace(
+        PRESETS["tuned"],
+        novelty_scale=1.0,
+        count_power=0.5,
+        hindsight_weight=0.003,
+        table_prior=1.0,
+        leave_one_out=True,
+        ratio_to="marginal",
+    )
+    assert task_settings(kitchen, "tuned") == own
     assert (kitchen.budget_with("tuned"), kitchen.budget_with("paper")) == (3_000_000, 10_000_000)
 
 

@@ -79,21 +79,18 @@ _GRIDWORLDS = (
         "A small Pass, solved in minutes on a laptop.",
         budget=1_440_000,
         overrides=_MINI | {"rollout_length": 150},
-        tuned=Tuned(1_440_000, {"rollout_length": 150}),
     ),
     Task(
         "gridworld/minisecret",
         "A small SecretRoom, solved in about a minute.",
         budget=600_000,
         overrides=_MINI | {"rollout_length": 100},
-        tuned=Tuned(600_000, {"rollout_length": 100}),
     ),
     Task(
         "gridworld/minimulti",
         "A small MultiRoom for three agents, solved in about a minute.",
         budget=600_000,
         overrides=_MINI | {"rollout_length": 100},
-        tuned=Tuned(600_000, {"rollout_length": 100}),
     ),
 )
 
@@ -108,7 +105,14 @@ _OVERCOOKED = {
     "replay": 100_000,
 }
 # What preset `tuned` has for kitchens in place of that (docs/tuned.md).
-_TUNED_OVERCOOKED = {"hindsight_weight": 0.003, "entropy_weight": 0.01}
+_TUNED_OVERCOOKED = {
+    "novelty_scale": 1.0,
+    "count_power": 0.5,
+    "hindsight_weight": 0.003,
+    "table_prior": 1.0,
+    "leave_one_out": True,
+    "ratio_to": "marginal",
+}
 _KITCHENS = (
     Task(
         "overcooked/base",

@@ -121,7 +121,7 @@ def test_a_directory_in_use_is_refused_and_left_untouched(tmp_path: Path) -> Non
         (["train", "gridworld/pass", "--micro-batch", "7"], ["micro-batch", "7", "6 would"]),
         (["train", "gridworld/pass", "--bins", "100000000"], ["bins", "too large"]),
         (["train", "gridworld/pass", "--replay", "9"], ["replay", "no effect", "network"]),
-        (["train", "overcooked/mini", "--bins", "9"], ["bins", "no effect", "table"]),
+        (["train", "skirmish/mini", "--bins", "9"], ["bins", "no effect", "table"]),
         (["resume", "nowhere"], ["nowhere"]),
         (["evaluate", "nowhere", "--json"], ["nowhere"]),
         (["watch", "nowhere"], ["nowhere"]),
