@@ -1,10 +1,12 @@
 """How a run is laid out on the machine: by itself, or as the user says."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from commands import mace, train_small
 
+from mace_marl import machine
 from mace_marl.machine import Layout, choose_layout
 from mace_marl.settings import Settings
 
@@ -47,3 +49,13 @@ def test_the_second_start_compiles_from_the_cache(
     first = start("first")
     assert any("update" in name for name in first)
     assert start("second") == first
+
+
+def test_small_updates_are_not_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Devices are used as long as each has a whole micro-batch of every mini-batch."""
+    monkeypatch.setattr(machine, "start_jax", lambda *_, **__: 4)
+    small = Settings(num_envs=8, minibatches=4)  # 60 chunks at a time
+    assert choose_layout(small).devices == 1
+    assert choose_layout(replace(small, num_envs=16)).devices == 2
+    assert choose_layout(replace(small, num_envs=16), devices=4).devices == 4
+    assert choose_layout(Settings()).devices == 4

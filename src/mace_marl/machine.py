@@ -84,7 +84,9 @@ def choose_layout(
             f"{devices} devices cannot share {settings.num_envs} environments and mini-batches of"
             f" {chunks} chunks; possible here: {', '.join(map(str, possible))}."
         )
-    devices = devices or possible[-1]
+    # With less than that on each, what they tell each other takes longer than they save.
+    worthwhile = [n for n in possible if chunks // n >= MICRO_BATCH]
+    devices = devices or max(worthwhile, default=1)
     share = chunks // devices
     if micro_batch is not None and (micro_batch < 1 or share % micro_batch):
         raise UserError(
