@@ -30,8 +30,17 @@ LONGEST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest first, so that no worker is left alone with them in the end."""
-    items.sort(key=lambda item: item.path.name not in LONGEST)
+    """Every worker begins with its share of the longest, so that none is left alone with them in
+    the end: xdist cuts this list into as many equal parts as there are workers."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    longest = [item for item in items if item.path.name in LONGEST]
+    others = [item for item in items if item.path.name not in LONGEST]
+    share = -(-len(others) // workers)
+    items[:] = [
+        item
+        for worker in range(workers)
+        for item in (*longest[worker::workers], *others[worker * share : (worker + 1) * share])
+    ]
 
 
 @pytest.fixture(scope="module")

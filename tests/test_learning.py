@@ -13,7 +13,7 @@ from mace_marl.statistics import reached
 from mace_marl.tasks import get_task
 
 WANTED = 0.9
-TASKS: dict[str, dict[str, str]] = {
+OPTIONS: dict[str, dict[str, str]] = {
     # As preset tuned has it in Overcooked: a third of the steps (results/tuned/README.md, D).
     "gridworld/minipass": {
         "--num-envs": "8",
@@ -39,8 +39,15 @@ TASKS: dict[str, dict[str, str]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(
+    ("task", "seed"),
+    [
+        ("gridworld/minipass", 0),
+        ("gridworld/minipass", 1),
+        ("overcooked/mini", 0),
+        ("skirmish/mini", 0),
+    ],
+)
 def test_mace_solves_small_tasks_and_ippo_does_not(tmp_path: Path, task: str, seed: int) -> None:
     """MACE within the task's budget; PPO not with half as many steps again as MACE needed."""
     budget = get_task(task).budget
@@ -62,7 +69,7 @@ def train(directory: Path, task: str, method: str, seed: int, steps: int) -> lis
         run = run_mace(
             *("train", task, "--method", method, "--seed", str(seed), "--steps", str(steps)),
             *("--devices", "1", "--until-success", str(WANTED), "--run-dir", run_dir),
-            *(word for option in TASKS[task].items() for word in option),
+            *(word for option in OPTIONS[task].items() for word in option),
             hasty=False,
             timeout=3600,
         )
