@@ -29,10 +29,15 @@ def first_visits(code: Array, first: Array) -> Array:
 
     `code`  # (steps, envs) int32: what was come to; `first`  # (steps, envs): episodes begin
     """
-    episode = jnp.cumsum(first, axis=0)
-    earlier = np.tril(np.ones((len(code), len(code)), bool), k=-1)[..., None]
-    same = (code[:, None] == code) & (episode[:, None] == episode)
-    return ~(same & earlier).any(axis=1)
+    earlier = np.tril(np.ones((len(code), len(code)), bool), k=-1)
+
+    def in_env(env: tuple[Array, Array]) -> Array:
+        code, episode = env  # (steps,)
+        same = (code[:, None] == code) & (episode[:, None] == episode)
+        return ~(same & earlier).any(axis=1)
+
+    # One environment after the other: XLA would else compute every code anew for every pair.
+    return lax.map(in_env, (code.T, jnp.cumsum(first, axis=0).T)).T
 
 
 def percentile_edges(novelty: Array, bins: int, interpolate: bool) -> Array:

@@ -4,7 +4,7 @@ Beyond the paper, α samples may be made up for every (o, z), of actions in the 
 n(o) of all z together, and a sample may be left out of its own estimate.
 
 The paper's table is w × |A| × |S| × K numbers. What is kept instead is which entry each sample of
-the last w rollouts falls into; the sums are made anew at every update. That is smaller, needs no
+the last w rollouts falls into; they are counted anew at every update. That is smaller, needs no
 subtraction of what leaves the window, and is the whole state that a checkpoint must hold.
 """
 
@@ -99,26 +99,31 @@ class TablePosterior(Posterior):
             entries=window.entries.at[window.oldest].set(counted),
             oldest=(window.oldest + 1) % window.entries.shape[0],
         )
-        joint = self.counts(window)  # n(a, o, z), flat
-        together = joint.reshape(-1, self.num_actions).sum(axis=1)  # n(o, z), flat
-        joint_here = jnp.maximum(joint[entry], 1)  # an uncounted sample scores, unused, as one
-        together_here = jnp.maximum(together[entry // self.num_actions], 1)
+        taken, seen = self.count(window, entry, self.num_actions)  # n(a, o, z), n(o, z)
+        ever_taken, ever_seen = self.count(window, entry, self.num_actions * self.bins)
         left_out = 1 if settings.leave_one_out else 0
-        marginal = self.marginal(joint, observed, actions)
-        posterior = (joint_here - left_out + settings.table_prior * marginal) / (
-            together_here - left_out + settings.table_prior
+        marginal = ever_taken / ever_seen
+        posterior = (taken - left_out + settings.table_prior * marginal) / (
+            seen - left_out + settings.table_prior
         )
         return window, jnp.log(posterior), jnp.log(marginal)
 
-    def marginal(self, joint: Array, observed: Array, actions: Array) -> Array:
-        """n(a, o) / n(o)  # (steps, envs), from n(a, o, z), flat."""
-        taken = joint.reshape(-1, self.bins, self.num_actions).sum(axis=1)  # n(a, o)
-        taken_here = jnp.maximum(taken[observed, actions], 1)
-        return taken_here / jnp.maximum(taken.sum(axis=1)[observed], 1)
+    def count(self, window: Window, entry: Array, width: int) -> tuple[Array, Array]:
+        """How often this action was taken, and any, by samples of the same group  # (steps, envs).
 
-    def counts(self, window: Window) -> Array:
-        """n(a, o, z)  # (observations · bins · actions,) int32."""
-        size = self.index.size * self.bins * self.num_actions
+        A group is `width` entries: those of one (o, z), or all of one o. There are many more groups
+        than samples, so that a table of all would take longer to clear and read than all else;
+        each group is instead known by the place of one of its samples.
+        """
         entries = window.entries.reshape(-1)
-        where = jnp.where(entries < 0, size, entries)  # out of bounds is dropped
-        return jnp.zeros(size, jnp.int32).at[where].add(1, mode="drop")
+        groups = self.index.size * self.bins * self.num_actions // width
+        group = jnp.where(entries < 0, groups, entries // width)  # out of bounds is dropped
+        places = jnp.arange(len(entries), dtype=jnp.int32)
+        place = jnp.zeros(groups, jnp.int32).at[group].set(places, mode="drop")
+        where = jnp.where(entries < 0, len(entries), place[group])
+        table = jnp.zeros((len(entries), self.num_actions), jnp.int32)
+        table = table.at[where, entries % self.num_actions].add(1, mode="drop")
+        here = table[place[entry // width]]  # (steps, envs, num_actions)
+        taken = jnp.take_along_axis(here, (entry % self.num_actions)[..., None], axis=-1)[..., 0]
+        # A sample that is not counted itself is scored all the same, and its score not used.
+        return jnp.maximum(taken, 1), jnp.maximum(here.sum(axis=-1), 1)
