@@ -98,11 +98,8 @@ TUNED = PAPER | {
     "entropy_weight": 0.01,
     "normalise_values": True,
     "gae_lambda": 0.98,
-    "intrinsic_fading": 200.0,
-    "fading_smoothing": 0.98,
     "counted": "observation",
     "count_power": 1.0,
-    "episodic": True,
 }
 
 

@@ -52,6 +52,9 @@ def test_a_tasks_own_settings_with_preset_tuned_are_others() -> None:
     kitchen = get_task("overcooked/base")
     own = replace(
         PRESETS["tuned"],
+        intrinsic_fading=200.0,
+        fading_smoothing=0.98,
+        episodic=True,
         novelty_scale=1.0,
         count_power=0.5,
         hindsight_weight=0.003,

@@ -106,6 +106,9 @@ _OVERCOOKED = {
 }
 # What preset `tuned` has for kitchens in place of that (docs/tuned.md).
 _TUNED_OVERCOOKED = {
+    "intrinsic_fading": 200.0,
+    "fading_smoothing": 0.98,
+    "episodic": True,
     "novelty_scale": 1.0,
     "count_power": 0.5,
     "hindsight_weight": 0.003,
