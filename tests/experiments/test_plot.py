@@ -7,7 +7,13 @@ import pytest
 from made_up import finish, make_rows, make_study, rising
 from matplotlib.image import imread
 
-from mace_marl.experiments.plot import POINTS, draw_curves, interquartile_band, mean_band
+from mace_marl.experiments.plot import (
+    POINTS,
+    draw_curves,
+    interquartile_band,
+    line_style,
+    mean_band,
+)
 
 TASKS = ("gridworld/minipass", "gridworld/pass")
 COLOURS = (0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)  # of mace and ippo
@@ -54,6 +60,23 @@ def test_what_has_no_finished_run_is_not_in_the_legend_either(tmp_path: Path) ->
         there, absent = (pixels_of(colour, path) for colour in COLOURS)
         assert there > 200
         assert absent == 0
+
+
+def test_no_two_of_many_lines_look_alike() -> None:
+    looks = [(line_style(place)["color"], line_style(place)["linestyle"]) for place in range(24)]
+    assert len(set(looks)) == 24
+    assert {dashes for _, dashes in looks[:8]} == {"-"}
+
+
+def test_many_long_labels_stay_within_the_picture(tmp_path: Path) -> None:
+    labels = [f"a setting of learning number {number}" for number in range(12)]
+    variants = {label: {"gamma": number / 100} for number, label in enumerate(labels)}
+    study = make_study(methods=("mace",), variants=variants)
+    rows = {("gridworld/minipass", label): [rising(30, 8)] for label in study.labels}
+    for path in draw_curves(study, finish(study, rows), tmp_path):
+        picture = imread(path)[..., :3]
+        border = (picture[:, :3], picture[:, -3:], picture[:3], picture[-3:])
+        assert all((side == 1).all() for side in border), path.name
 
 
 def pixels_of(colour: tuple[int, int, int], path: Path) -> int:

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ from mace_marl.experiments.statistics import (
     recent,
 )
 from mace_marl.experiments.study import Study
-from mace_marl.viewer import agent_colour
+from mace_marl.viewer import AGENT_COLOURS, agent_colour
 from mace_marl.viewer.style import (
     INK,
     LEGEND_STYLE,
@@ -31,6 +31,8 @@ from mace_marl.viewer.style import (
 POINTS = 100  # at which curves are computed
 MOST_COLUMNS = 4
 LETTERS_PER_INCH = 14
+KEY_LETTERS = 7  # as wide as a label's line and the room around both
+DASHES = ("-", (0, (2.5, 1)), (0, (1, 1)))  # of the first labels, and when colours come again
 
 
 class Band(NamedTuple):
@@ -142,14 +144,19 @@ def _step_unit(last: float) -> tuple[float, str]:
 def _draw(study: Study, panels: Sequence[Panel], up: str, explained: str, path: Path) -> None:
     columns = min(len(panels), MOST_COLUMNS)
     rows = -(-len(panels) // columns)
-    figure = blank_figure(max(6.5, 3.6 * columns), 1.3 + 2.8 * rows, study.title)
+    # Else none of its runs is finished.
+    shown = [label for label in study.labels if any(label in panel.bands for panel in panels)]
+    width = max(6.5, 3.6 * columns)
+    key_columns = min(len(shown), _key_columns(shown, width))
+    key_rows = -(-len(shown) // key_columns)
+    figure = blank_figure(width, 1.1 + 0.2 * key_rows + 2.8 * rows, study.title)
     axes = list(figure.subplots(rows, columns, squeeze=False).flat)
     for spare in axes[len(panels) :]:
         spare.remove()
     for axis, panel in zip(axes, panels, strict=False):
         for place, label in enumerate(study.labels):
             if label in panel.bands:
-                _draw_band(axis, panel.x, panel.bands[label], agent_colour(place))
+                _draw_band(axis, panel.x, panel.bands[label], line_style(place))
         axis.set_title(panel.heading, fontsize=10.5, color=INK)
         axis.set(xlabel=panel.across, ylabel=up, xlim=(0, 1.01 * panel.x[-1]))
         if up == "Success rate":
@@ -157,15 +164,15 @@ def _draw(study: Study, panels: Sequence[Panel], up: str, explained: str, path: 
             axis.yaxis.set_major_formatter(PercentFormatter(1.0))
         style_axes(axis)
     handles = [
-        axes[0].plot([], [], color=agent_colour(place), linewidth=2, label=label)[0]
+        axes[0].plot([], [], label=label, **line_style(place))[0]
         for place, label in enumerate(study.labels)
-        if any(label in panel.bands for panel in panels)  # else none of its runs is finished
+        if label in shown
     ]
     key = figure.legend(
         handles=handles,
         loc="outside lower center",
-        ncols=min(len(handles), MOST_COLUMNS),
-        title=textwrap.fill(explained, round(LETTERS_PER_INCH * figure.get_figwidth())),
+        ncols=key_columns,
+        title=textwrap.fill(explained, round(LETTERS_PER_INCH * width)),
         title_fontsize=9,
         alignment="center",
         **LEGEND_STYLE,
@@ -174,6 +181,18 @@ def _draw(study: Study, panels: Sequence[Panel], up: str, explained: str, path: 
     save_figure(figure, path)
 
 
-def _draw_band(axis: Axes, x: np.ndarray, band: Band, colour: str) -> None:
-    axis.plot(x, band.middle, color=colour, linewidth=2)
-    axis.fill_between(x, band.low, band.high, color=colour, alpha=0.18, linewidth=0)
+def _key_columns(labels: Sequence[str], width: float) -> int:
+    """So many columns of labels fit a key as wide as the figure, in inches."""
+    widest = max(map(len, labels)) + KEY_LETTERS
+    return max(1, min(MOST_COLUMNS, round(LETTERS_PER_INCH * width) // widest))
+
+
+def line_style(place: int) -> dict[str, Any]:
+    """Of the label in this place: once the colours come again, lines are broken in another way."""
+    dashes = DASHES[place // len(AGENT_COLOURS) % len(DASHES)]
+    return {"color": agent_colour(place), "linewidth": 2, "linestyle": dashes}
+
+
+def _draw_band(axis: Axes, x: np.ndarray, band: Band, style: Mapping[str, Any]) -> None:
+    axis.plot(x, band.middle, **style)
+    axis.fill_between(x, band.low, band.high, color=style["color"], alpha=0.18, linewidth=0)
