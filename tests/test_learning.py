@@ -14,20 +14,7 @@ from mace_marl.tasks import get_task
 
 WANTED = 0.9
 OPTIONS: dict[str, dict[str, str]] = {
-    # As preset tuned has it in Overcooked: a third of the steps (results/tuned/README.md, D).
-    "gridworld/minipass": {
-        "--num-envs": "8",
-        "--gae-lambda": "0.98",
-        "--normalise-values": "True",
-        "--intrinsic-fading": "200",
-        "--fading-smoothing": "0.98",
-        "--novelty-scale": "1",
-        "--counted": "observation",
-        "--episodic": "True",
-        "--table-prior": "1",
-        "--leave-one-out": "True",
-        "--ratio-to": "marginal",
-    },
+    "gridworld/minipass": {},
     "overcooked/mini": {},
     # As in its quick study, a third of the time: smaller networks, larger steps.
     "skirmish/mini": {
@@ -50,7 +37,7 @@ OPTIONS: dict[str, dict[str, str]] = {
 )
 def test_mace_solves_small_tasks_and_ippo_does_not(tmp_path: Path, task: str, seed: int) -> None:
     """MACE within the task's budget; PPO not with half as many steps again as MACE needed."""
-    budget = get_task(task).budget
+    budget = get_task(task).budget_with("tuned")
     mace = train(tmp_path, task, "mace", seed, budget)
     needed = mace[-1]["env_steps"]
     assert reached(mace, WANTED)

@@ -66,6 +66,13 @@ def test_a_tasks_own_settings_with_preset_tuned_are_others() -> None:
     assert (kitchen.budget_with("tuned"), kitchen.budget_with("paper")) == (3_000_000, 10_000_000)
 
 
+def test_small_maps_have_less_novelty_with_preset_tuned_and_longer_of_it() -> None:
+    small = get_task("gridworld/minipass")
+    own = replace(PRESETS["tuned"], rollout_length=150, novelty_scale=1.0, count_power=0.5)
+    assert task_settings(small, "tuned") == own
+    assert task_settings(small, "paper").num_envs == 32
+
+
 def test_the_papers_overcooked() -> None:
     """Its tables: sampling, λ, the sizes of the replays; RND and a network for the posterior."""
     for name, replay in (("base", 100_000), ("narrow", 100_000), ("large", 200_000)):
