@@ -1,4 +1,4 @@
-"""Train, evaluate and watch from Python. Takes about two minutes on a laptop.
+"""Train, evaluate and watch from Python. Takes a minute or two on a laptop.
 
 Run it with `python examples/first_steps.py`.
 """
