@@ -18,7 +18,7 @@ from jax import Array, lax
 
 from mace_marl.agent import intrinsic
 from mace_marl.agent.encoding import encode_for_networks
-from mace_marl.agent.novelty.count import CountNovelty
+from mace_marl.agent.novelty import NOVELTIES
 from mace_marl.agent.posterior.table import TablePosterior, Window
 from mace_marl.bench import best_seconds
 from mace_marl.envs.api import World
@@ -79,7 +79,7 @@ def main(name: str) -> None:
     task = get_task(name)
     settings, world = task_settings(task, "tuned"), make_world(name, task.map)
     encoding = encode_for_networks(world, settings.one_hot)
-    novelty = CountNovelty.of(world, encoding, settings)
+    novelty = NOVELTIES[settings.novelty].of(world, encoding, settings)
     table = TablePosterior.of(world, encoding, settings, together=False)
     obs, actions = jax.jit(lambda key: play(world, settings, key))(jax.random.key(0))
     first = jnp.zeros(obs.shape[1:3], bool).at[0].set(True)
@@ -89,7 +89,7 @@ def main(name: str) -> None:
     window = Window(entries, jnp.zeros(world.num_agents, jnp.int32))
 
     def visits(first_visits: Callable[[Array, Array], Array]) -> Callable[[], Any]:
-        program = jax.jit(jax.vmap(lambda obs: first_visits(novelty.index(obs), first)))
+        program = jax.jit(jax.vmap(lambda obs: first_visits(novelty.code(None, obs), first)))
         return lambda: program(obs)
 
     def counts(count: Callable[[Window, Array, int], Any]) -> Callable[[], Any]:
