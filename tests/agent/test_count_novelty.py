@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from samples import Sheet, Warehouse, minipass
 
-from mace_marl.agent.encoding import Index, encode_for_networks
+from mace_marl.agent.encoding import Index, encode_for_networks, index_all, index_discrete
 from mace_marl.agent.novelty import CountNovelty
 from mace_marl.envs.api import Feature, World
 from mace_marl.errors import UserError
@@ -122,9 +122,19 @@ def test_every_cell_of_a_gridworld_is_a_place_of_its_own() -> None:
     assert sorted(index.reshape(-1).tolist()) == list(range(measure.index.size))
 
 
-def test_places_that_are_not_discrete_are_refused() -> None:
+@pytest.mark.parametrize("y", [None, Feature(2, 0.25, exact=False)])
+def test_places_that_are_not_discrete_are_refused(y: Feature | None) -> None:
     class Continuous(Sheet):
-        features = (Feature(3, 0.5), None, Feature(2, 1.0))
+        features = (Feature(3, 0.5), y, Feature(2, 1.0))
 
     with pytest.raises(UserError, match="--novelty rnd"):
         begin(Continuous())
+
+
+def test_nothing_is_counted_by_a_number_between_levels() -> None:
+    class Blurred(Sheet):
+        features = (Feature(3, 0.5), Feature(9, 0.1, exact=False), Feature(2, 1.0))
+
+    index = index_discrete(Blurred(), "counting", "something else")
+    assert index.columns == (0, 2) and index.size == 6
+    assert index_all(Blurred()) is None

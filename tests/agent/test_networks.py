@@ -202,6 +202,18 @@ def test_continuous_features_are_never_one_hot() -> None:
     assert_allclose(encoding(obs), [[0.7, 0, 0, 1, 0, -5.0]], atol=1e-6)
 
 
+def test_levels_may_begin_below_zero() -> None:
+    encoding = Encoding((Feature(4, 0.5, least=-2),))
+    obs = jnp.array([[-1.0], [-0.5], [0.0], [0.5]])
+    assert_array_equal(encoding(obs), np.eye(4))
+
+
+def test_of_a_number_between_levels_the_nearest_is_shown() -> None:
+    encoding = Encoding((Feature(4, 0.5, least=-2, exact=False),))
+    obs = jnp.array([[-7.0], [-0.6], [0.2], [9.0]])
+    assert_array_equal(encoding(obs), np.eye(4))
+
+
 def test_levels_survive_float32() -> None:
     """k/30 in float32 is not k · (1/30) exactly; every level must still find itself."""
     encoding = Encoding((Feature(30, 1 / 30),))

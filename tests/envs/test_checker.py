@@ -8,7 +8,7 @@ import pytest
 from corridor import Corridor, Places, assert_breach
 from jax import Array
 
-from mace_marl.envs import Step, World, check
+from mace_marl.envs import Feature, Step, World, check
 from mace_marl.envs.gridworld import GridWorld, parse_map
 
 pytestmark = pytest.mark.usefixtures("hasty_compiler")
@@ -40,6 +40,18 @@ class TestGoodWorlds:
             place = ()
 
         check(Plain())
+
+    @pytest.mark.parametrize(
+        "feature", [Feature(8, 0.2, least=-1), Feature(3, 0.15, least=1, exact=False)]
+    )
+    def test_other_ways_to_declare_a_number(self, feature: Feature):
+        """With values it never takes; and with values that it is only somewhere near."""
+
+        class Declared(Corridor):
+            features = (feature, None)
+            place = (0,) if feature.exact else ()
+
+        check(Declared())
 
     def test_state_with_a_key(self):
         """A world may keep its own random key in the state."""
@@ -143,6 +155,14 @@ def without(attribute: str) -> World:
         (with_attributes(place=(1,)), "place names number 1 of the observation, which is not a"),
         (with_attributes(place=(0, 2)), "place names number 2 of the observation, which is not a"),
         (with_attributes(place=(-2,)), "place names number -2 of the observation, which is not a"),
+        (
+            with_attributes(features=(Feature(6, 0.2, exact=False), None)),
+            "place names number 0 of the observation, which is not a",
+        ),
+        (
+            with_attributes(features=(Feature(6, 0.2, least=1), None)),
+            "number 0 of an observation is none of the values",
+        ),
         (with_attributes(features=()), "place names number 0 of the observation, which is not a"),
     ],
 )

@@ -73,11 +73,19 @@ class Encoding:
 
 
 def _level(number: Array, feature: Feature) -> Array:
-    return jnp.round(number / feature.step).astype(jnp.int32)
+    level = jnp.round(number / feature.step).astype(jnp.int32) - feature.least
+    return level if feature.exact else jnp.clip(level, 0, feature.levels - 1)
 
 
 def world_features(world: World) -> tuple[Feature | None, ...]:
     return world.features or (None,) * world.observation_size
+
+
+def exact_features(world: World) -> tuple[Feature | None, ...]:
+    """Those that tell apart all that the numbers do, and can be counted by."""
+    return tuple(
+        feature if feature and feature.exact else None for feature in world_features(world)
+    )
 
 
 def encode_for_networks(world: World, one_hot: bool) -> Encoding:
@@ -92,13 +100,13 @@ def encode_for_networks(world: World, one_hot: bool) -> Encoding:
 
 def index_discrete(world: World, purpose: str, instead: str, most: int = Index.most) -> Index:
     """An index over all discrete features, of which there must be some."""
-    columns = tuple(column for column, feature in enumerate(world_features(world)) if feature)
+    columns = tuple(column for column, feature in enumerate(exact_features(world)) if feature)
     return replace(index_columns(world, columns, purpose, instead), most=most)
 
 
 def index_columns(world: World, columns: tuple[int, ...], purpose: str, instead: str) -> Index:
     """An index over these columns of the observation, all of which must be discrete."""
-    features = [world_features(world)[column] for column in columns]
+    features = [exact_features(world)[column] for column in columns]
     discrete = tuple(feature for feature in features if feature)
     if not columns or len(discrete) < len(columns):
         raise UserError(
@@ -110,6 +118,6 @@ def index_columns(world: World, columns: tuple[int, ...], purpose: str, instead:
 
 def index_all(world: World) -> Index | None:
     """An index over whole observations, if all of them are discrete and not too many."""
-    features = tuple(feature for feature in world_features(world) if feature)
+    features = tuple(feature for feature in exact_features(world) if feature)
     index = Index(tuple(range(world.observation_size)), features)
     return index if len(features) == world.observation_size and index.values < 2**20 else None

@@ -28,10 +28,15 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Feature:
-    """A number of the observation that takes only the values 0, step, 2·step, … (`levels`)."""
+    """A number of the observation that takes only so many values (`levels`), `step` apart: 0, step,
+    2·step, …, or from `least`·step on."""
 
     levels: int
     step: float
+    least: int = 0
+    exact: bool = True
+    """Else it lies anywhere between or beyond these values. Networks can still be shown the nearest
+    of them, one-hot; nothing is counted by it."""
 
 
 class World(abc.ABC):
@@ -44,7 +49,7 @@ class World(abc.ABC):
 
     features: tuple[Feature | None, ...] = ()
     """For each number of the observation, its discrete values, or None where it is continuous.
-    Empty means: all continuous. Counting methods need discrete features."""
+    Empty means: all continuous. Counting methods need discrete features that are exact."""
 
     place: tuple[int, ...] = ()
     """Which (discrete) features say where the agent is: what novelty counts and heat maps show."""

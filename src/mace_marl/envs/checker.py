@@ -84,8 +84,9 @@ def _check_sizes(world: World) -> None:
             "features must have one entry for every number of the observation",
         )
     for column in world.place:
+        feature = world.features[column] if 0 <= column < len(world.features) else None
         _require(
-            0 <= column < len(world.features) and world.features[column] is not None,
+            feature is not None and feature.exact,
             f"place names number {column} of the observation, which is not a discrete feature",
         )
 
@@ -122,11 +123,16 @@ def _check_step(world: World, step: Step, where: str) -> None:
 
 def _check_features(world: World, obs: np.ndarray, where: str) -> None:
     """`obs`  # (num_agents, observation_size)"""
-    declared = [(column, feature) for column, feature in enumerate(world.features) if feature]
+    declared = [
+        (column, feature)
+        for column, feature in enumerate(world.features)
+        if feature and feature.exact
+    ]
     if not declared:
         return
     columns = np.array([column for column, _ in declared])
     level = obs[:, columns] / [feature.step for _, feature in declared]
+    level -= [feature.least for _, feature in declared]
     whole = np.round(level)
     known = (whole >= 0) & (whole < [feature.levels for _, feature in declared])
     for column in columns[~(known & np.isclose(level, whole, atol=1e-3)).all(axis=0)]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from overcooked_games import LAYOUTS, SHORT, Play, as_item, counters, deliver, player
 from overcooked_oracle import INTERACT, MOVES, Plan
 
+from mace_marl.agent.encoding import Encoding, encode_for_networks
 from mace_marl.envs.overcooked import Overcooked, parse_kitchen, read_kitchen
 from mace_marl.envs.overcooked.state import State
 
@@ -82,6 +83,25 @@ def test_nothing_is_lost_and_nobody_walks_through_walls(name: str, data: st.Data
         for onions, tomatoes in (divmod(int(contents), 4) for contents in after.contents):
             assert onions + tomatoes <= 3
     assert np.abs(steps.obs).max() <= 3 and np.isfinite(steps.obs).all()
+
+
+@pytest.mark.parametrize("name", ["base.toml", "narrow.toml", "large.toml", "mini.toml"])
+def test_no_two_distances_look_alike_one_hot(name: str) -> None:
+    """Whatever units a cook's sight gives them."""
+    world, play = kitchen(name)
+    actions = np.random.default_rng(0).integers(0, world.num_actions, (8, world.horizon, 2))
+    _, steps = play(actions)
+    declared = encode_for_networks(world, one_hot=True).features
+    distances = [column for column, feature in enumerate(declared) if feature and feature.least]
+    assert distances == [*range(12, 18), 22, 23]
+    for agent in range(2):
+        for column in distances:
+            values = np.unique(steps.obs[:, :, agent, column])
+            shown = np.asarray(Encoding((declared[column],))(values[:, None]))
+            assert len(np.unique(shown, axis=0)) == len(values)
+            assert (shown.sum(axis=1) == 1).all()
+        tomato = steps.obs[:, :, agent, 12]
+        assert len(np.unique(tomato)) >= 3, "nobody went anywhere"
 
 
 class TestMini:

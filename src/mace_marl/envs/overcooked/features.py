@@ -16,6 +16,7 @@ from mace_marl.envs.overcooked.items import (
     FLOOR,
     NOTHING,
     ONION,
+    ONIONS,
     POT,
     POT_SIZE,
     SERVING,
@@ -34,18 +35,29 @@ AGENTS = np.arange(2)
 
 
 def declare(kitchen: Kitchen) -> tuple[Feature | None, ...]:
-    """The values that each feature takes; None for distances, which may be negative."""
+    """The values that each feature takes.
+
+    Distances are in units of each cook's own sight. Declared are those of the wider one, in which
+    no two distances of either cook are nearest to the same value. None for distances of what never
+    moves, as the place says them, and of onions where there are none.
+    """
     height, width = kitchen.cells.shape
     yes_or_no, count = Feature(2, 1.0), Feature(POT_SIZE + 1, 1.0)
-    distance = (None, None)
+    wide, high = (max(sight.size[axis] for sight in kitchen.sight) for axis in (0, 1))
+    distance = (
+        Feature(2 * width - 1, 1 / wide, least=1 - width, exact=False),
+        Feature(2 * height - 1, 1 / high, least=1 - height, exact=False),
+    )
+    fixed = (None, None)
     return (
         *(Feature(width, 1 / width), Feature(height, 1 / height)),
         *(yes_or_no,) * 8,  # orientation, held
-        *(*distance * 4, count, count),  # onion, tomato, dish, soup and what is in it
-        *distance * 2,  # serving area, empty counter
+        *(distance if kitchen.places(ONIONS) else fixed),
+        *(*distance * 3, count, count),  # tomato, dish, soup and what is in it
+        *(*fixed, *distance),  # serving area, empty counter
         *(yes_or_no,) * 5,  # pot: exists, empty, full, cooking, ready
         *(count, count, Feature(kitchen.cooking_time + 1, 1.0)),
-        *distance,
+        *fixed,
         *(yes_or_no,) * 4,  # surroundings
     )
 
