@@ -52,15 +52,11 @@ def test_a_tasks_own_settings_with_preset_tuned_are_others() -> None:
     kitchen = get_task("overcooked/base")
     own = replace(
         PRESETS["tuned"],
-        intrinsic_fading=200.0,
-        fading_smoothing=0.98,
         episodic=True,
         novelty="rnd",
         novelty_scale=1.0,
+        rnd_error="square",
         hindsight_weight=0.003,
-        table_prior=1.0,
-        leave_one_out=True,
-        ratio_to="marginal",
     )
     assert task_settings(kitchen, "tuned") == own
     assert (kitchen.budget_with("tuned"), kitchen.budget_with("paper")) == (3_000_000, 10_000_000)

@@ -112,15 +112,11 @@ _OVERCOOKED = {
 }
 # What preset `tuned` has for kitchens in place of that (docs/tuned.md).
 _TUNED_OVERCOOKED = {
-    "intrinsic_fading": 200.0,
-    "fading_smoothing": 0.98,
     "episodic": True,
     "novelty": "rnd",
     "novelty_scale": 1.0,
+    "rnd_error": "square",
     "hindsight_weight": 0.003,
-    "table_prior": 1.0,
-    "leave_one_out": True,
-    "ratio_to": "marginal",
 }
 _KITCHENS = (
     Task(
