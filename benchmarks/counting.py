@@ -24,7 +24,8 @@ from mace_marl.bench import best_seconds
 from mace_marl.envs.api import World
 from mace_marl.machine import start_jax
 from mace_marl.settings import Settings
-from mace_marl.tasks import get_task, make_world, task_settings
+from mace_marl.tasks import get_task, task_settings
+from mace_marl.worlds import make_world
 
 
 def plain_first_visits(code: Array, first: Array) -> Array:

@@ -15,8 +15,9 @@ import jax
 from mace_marl.bench import stage_work
 from mace_marl.machine import choose_layout
 from mace_marl.methods import get_method
-from mace_marl.tasks import get_task, make_world, task_settings
+from mace_marl.tasks import get_task, task_settings
 from mace_marl.trainer import Trainer
+from mace_marl.worlds import make_world
 
 # By what the compiler calls its operations; the first that fits counts.
 KINDS = {

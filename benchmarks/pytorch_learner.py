@@ -19,7 +19,8 @@ import torch  # pyright: ignore[reportMissingImports]
 from torch import nn  # pyright: ignore[reportMissingImports]
 
 from mace_marl.settings import Settings
-from mace_marl.tasks import get_task, make_world, task_settings
+from mace_marl.tasks import get_task, task_settings
+from mace_marl.worlds import make_world
 
 
 class Net(nn.Module):

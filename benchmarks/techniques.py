@@ -22,8 +22,9 @@ from mace_marl.bench import best_seconds, stage_work
 from mace_marl.machine import Layout, choose_layout
 from mace_marl.methods import get_method
 from mace_marl.settings import Settings
-from mace_marl.tasks import get_task, make_world, task_settings
+from mace_marl.tasks import get_task, task_settings
 from mace_marl.trainer import Trainer
+from mace_marl.worlds import make_world
 
 Work = Callable[[], Any]
 

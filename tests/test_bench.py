@@ -12,8 +12,9 @@ from mace_marl.bench import fullest_method
 from mace_marl.machine import Layout
 from mace_marl.methods import METHODS
 from mace_marl.settings import Settings
-from mace_marl.tasks import get_task, make_world, task_settings
+from mace_marl.tasks import get_task, task_settings
 from mace_marl.trainer import Trainer
+from mace_marl.worlds import make_world
 
 
 def learners_of(name: str, method: str) -> tuple[Settings, Learner]:

@@ -21,8 +21,9 @@ from mace_marl.agent.gradient import (
 from mace_marl.machine import Layout
 from mace_marl.methods import METHODS
 from mace_marl.settings import Settings
-from mace_marl.tasks import get_task, make_world
+from mace_marl.tasks import get_task
 from mace_marl.trainer import Learner, Trainer, TrainState
+from mace_marl.worlds import make_world
 
 pytestmark = pytest.mark.usefixtures("hasty_compiler")
 

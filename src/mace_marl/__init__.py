@@ -23,7 +23,8 @@ __all__ = ["UserError", "__version__", "load", "make", "train"]
 def make(task: str) -> "World":
     """The world of a task: a name from `mace tasks`, a file that draws one, `module:name`, or one
     outside JAX (`pettingzoo:module`, `smac/map`)."""
-    from mace_marl.tasks import get_task, make_world
+    from mace_marl.tasks import get_task
+    from mace_marl.worlds import make_world
 
     return make_world(task, get_task(task).map)
 

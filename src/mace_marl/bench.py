@@ -28,8 +28,9 @@ from mace_marl.errors import UserError
 from mace_marl.host.bench import IDLE, bench_host
 from mace_marl.machine import choose_layout, cores, start_jax
 from mace_marl.methods import get_method
-from mace_marl.tasks import TASKS, Task, get_task, is_outside_jax, make_world, task_settings
+from mace_marl.tasks import TASKS, Task, get_task, task_settings
 from mace_marl.trainer import Trainer, TrainState, agents_first, join_shards
+from mace_marl.worlds import is_outside_jax, make_world
 
 STAGES = ("collect", "exchange", "posterior", "shape", "learn", "novelty")
 FRACTIONS = tuple(

@@ -1,6 +1,6 @@
 """The tasks, as data: a world, a budget, and hyperparameters of its own where it has any.
 
-This file imports no JAX, so that listing tasks is quick; `make_world` does, when it is called.
+This file imports no JAX, so that listing tasks is quick. Worlds are made in `worlds.py`.
 """
 
 import difflib
@@ -8,16 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mace_marl.errors import UserError
 from mace_marl.settings import PRESETS, Settings
-
-if TYPE_CHECKING:
-    from mace_marl.envs.api import World
-    from mace_marl.envs.gridworld import Map
-    from mace_marl.envs.overcooked import Kitchen
-    from mace_marl.envs.skirmish import Scenario
+from mace_marl.worlds import import_world, read_drawing
 
 
 @dataclass(frozen=True)
@@ -217,14 +212,14 @@ def get_task(name: str) -> Task:
         file = resources.files(f"mace_marl.envs.{kind}") / _FOLDERS[kind] / f"{drawing}.toml"
         text = file.read_text("utf-8")
         if kind == "skirmish":  # its unit types go with it
-            text = _read_drawing(text, file.name).source
+            text = read_drawing(text, file.name).source
         return replace(_REGISTERED[name], map=text)
     if name.endswith(".toml"):
         from mace_marl.envs.drawing import read_text
         from mace_marl.envs.overcooked import Kitchen
         from mace_marl.envs.skirmish import Scenario
 
-        drawn = _read_drawing(read_text(Path(name)), name)
+        drawn = read_drawing(read_text(Path(name)), name)
         overrides = {"rollout_length": _whole_chunks(drawn.horizon)}
         tuned = None
         if isinstance(drawn, Kitchen):
@@ -239,7 +234,7 @@ def get_task(name: str) -> Task:
     if ":" in name or name.startswith("smac/"):
         from mace_marl.host.world import Hosted
 
-        world = _import_world(name)
+        world = import_world(name)
         overrides = {"rollout_length": _whole_chunks(world.horizon)}
         if isinstance(world, Hosted):
             row = _row_outside_jax(name)
@@ -276,71 +271,6 @@ def task_settings(task: Task, preset: str, overrides: Mapping[str, Any] | None =
         settings = settings.override(overrides)
         settings.refuse_idle(overrides)
     return settings
-
-
-def make_world(name: str, map: str = "") -> "World":
-    """The world of a task; a run passes the map it was started with, and needs no file."""
-    if map:
-        from mace_marl.envs.gridworld import GridWorld
-        from mace_marl.envs.overcooked import Kitchen, Overcooked
-        from mace_marl.envs.skirmish import Scenario, Skirmish
-
-        drawn = _read_drawing(map, name)
-        if isinstance(drawn, Scenario):
-            return Skirmish(drawn)
-        return Overcooked(drawn) if isinstance(drawn, Kitchen) else GridWorld(drawn)
-    return _import_world(name)
-
-
-def is_outside_jax(name: str, map: str = "") -> bool:
-    """Whether a task's world is; found out without starting JAX, where that is possible."""
-    from mace_marl.host.world import Hosted
-
-    return not map and isinstance(_import_world(name), Hosted)
-
-
-def _read_drawing(text: str, file: str) -> "Map | Kitchen | Scenario":
-    """With a `kitchen` it is one, with `ground` a scenario; all else is meant to be a map."""
-    from mace_marl.envs.drawing import parse_toml
-    from mace_marl.envs.gridworld import parse_map
-    from mace_marl.envs.overcooked import parse_kitchen
-    from mace_marl.envs.skirmish import parse_scenario
-
-    table = parse_toml(text, file)
-    if "ground" in table or "allies" in table:
-        return parse_scenario(text, file)
-    return (parse_kitchen if "kitchen" in table else parse_map)(text, file)
-
-
-def _import_world(name: str) -> "World":
-    """A world that is not drawn: in `module:name`, a World or a HostWorld, or a subclass of either
-    that is made without arguments, or a function that makes one."""
-    from mace_marl.envs.api import World
-    from mace_marl.host.api import HostWorld
-    from mace_marl.host.share import failure
-    from mace_marl.host.world import Hosted
-    from mace_marl.host.worlds import import_attribute, is_host
-
-    if is_host(name):
-        return Hosted(name)
-    found = import_attribute(name, name)
-    if isinstance(found, HostWorld) or (isinstance(found, type) and issubclass(found, HostWorld)):
-        return Hosted(name)
-    try:
-        world = found() if callable(found) and not isinstance(found, World) else found
-    except Exception as error:
-        raise UserError(
-            f"task '{name}' cannot be made by calling it without arguments: {failure(error)}."
-        ) from error
-    if isinstance(world, HostWorld):
-        world.close()
-        return Hosted(name)
-    if not isinstance(world, World):
-        raise UserError(
-            f"task '{name}' is neither a mace_marl.envs.World nor a mace_marl.host.HostWorld, nor"
-            " a subclass of one (docs/worlds.md, docs/your-world.md)."
-        )
-    return world
 
 
 def _whole_chunks(horizon: int) -> int:

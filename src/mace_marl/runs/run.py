@@ -23,9 +23,10 @@ from mace_marl.runs import checkpoints, training
 from mace_marl.runs.config import Config, config_from_json, differences, read_config
 from mace_marl.runs.metrics import read_rows
 from mace_marl.runs.places import Places, read_places
-from mace_marl.tasks import get_task, is_outside_jax, make_world, task_settings
+from mace_marl.tasks import get_task, task_settings
 from mace_marl.trainer import Learner, Trainer
 from mace_marl.viewer.progress import say
+from mace_marl.worlds import is_outside_jax, make_world
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from functools import cache
 from itertools import pairwise
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -97,7 +98,7 @@ def test_no_two_distances_look_alike_one_hot(name: str) -> None:
     for agent in range(2):
         for column in distances:
             values = np.unique(steps.obs[:, :, agent, column])
-            shown = np.asarray(Encoding((declared[column],))(values[:, None]))
+            shown = np.asarray(Encoding((declared[column],))(jnp.asarray(values[:, None])))
             assert len(np.unique(shown, axis=0)) == len(values)
             assert (shown.sum(axis=1) == 1).all()
         tomato = steps.obs[:, :, agent, 12]

@@ -9,7 +9,8 @@ from overcooked_oracle import PLANS
 
 from mace_marl.envs.overcooked import Kitchen, parse_kitchen, read_kitchen
 from mace_marl.errors import UserError
-from mace_marl.tasks import get_task, make_world
+from mace_marl.tasks import get_task
+from mace_marl.worlds import make_world
 
 FILE = "my kitchens/galley.toml"
 

@@ -11,7 +11,8 @@ from mace_marl import UserError
 from mace_marl.envs.skirmish import Skirmish, parse_scenario, read_scenario
 from mace_marl.envs.skirmish.scenariofile import hexagons
 from mace_marl.envs.skirmish.units import UnitType, find_type, shipped_types
-from mace_marl.tasks import get_task, make_world
+from mace_marl.tasks import get_task
+from mace_marl.worlds import make_world
 
 VALID = '''
 name = "Ford"
