@@ -56,7 +56,6 @@ def test_a_tasks_own_settings_with_preset_tuned_are_others() -> None:
         novelty="rnd",
         novelty_scale=1.0,
         rnd_error="square",
-        hindsight_weight=0.003,
     )
     assert task_settings(kitchen, "tuned") == own
     assert (kitchen.budget_with("tuned"), kitchen.budget_with("paper")) == (3_000_000, 10_000_000)

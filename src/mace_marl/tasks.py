@@ -111,7 +111,6 @@ _TUNED_OVERCOOKED = {
     "novelty": "rnd",
     "novelty_scale": 1.0,
     "rnd_error": "square",
-    "hindsight_weight": 0.003,
 }
 _KITCHENS = (
     Task(
@@ -133,7 +132,7 @@ _KITCHENS = (
         "As Base, in a kitchen three times as large.",
         budget=40_000_000,
         overrides=_OVERCOOKED | {"replay": 200_000},
-        tuned=Tuned(10_000_000, _TUNED_OVERCOOKED),
+        tuned=Tuned(10_000_000, _TUNED_OVERCOOKED | {"hindsight_weight": 0.003}),
     ),
     Task(
         "overcooked/mini",
