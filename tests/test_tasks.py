@@ -58,6 +58,8 @@ def test_a_tasks_own_settings_with_preset_tuned_are_others() -> None:
         rnd_error="square",
     )
     assert task_settings(kitchen, "tuned") == own
+    large = task_settings(get_task("overcooked/large"), "tuned")
+    assert large == replace(own, hindsight_weight=0.003)
     assert (kitchen.budget_with("tuned"), kitchen.budget_with("paper")) == (3_000_000, 10_000_000)
 
 
