@@ -38,9 +38,9 @@ def declare(kitchen: Kitchen) -> tuple[Feature | None, ...]:
     """The values that each feature takes.
 
     Distances are in units of each cook's own sight. Declared are those of the wider one, in which
-    no two distances of either cook are nearest to the same value, but for those beyond the last one,
-    where one cook's sight is far narrower than the other's. None for distances of what never moves,
-    as the place says them, and of onions where there are none.
+    no two distances of either cook are nearest to the same value; where one's sight is far
+    narrower, its longest distances share the last. None for distances of what never moves, as the
+    place says them, and of onions where there are none.
     """
     height, width = kitchen.cells.shape
     yes_or_no, count = Feature(2, 1.0), Feature(POT_SIZE + 1, 1.0)
