@@ -17,9 +17,10 @@ NONE = "none"  # no number, where commands and study files have no other word fo
 
 # A choice and the values of it without which some settings do nothing.
 MATTER_ONLY_WITH = {
-    ("novelty", "count"): ("counted",),
-    ("novelty", "count", "hash"): ("count_power",),
-    ("novelty", "rnd"): ("rnd_error", "rnd_learning_rate"),
+    ("novelty", "count", "both"): ("counted",),
+    ("novelty", "count", "hash", "both"): ("count_power",),
+    ("novelty", "rnd", "both"): ("rnd_error", "rnd_learning_rate", "rnd_magnified"),
+    ("novelty", "both"): ("count_weight",),
     ("novelty", "hash"): ("hash_bits",),
     ("posterior", "table"): (
         *("window", "bins", "percentile_bins", "edge_smoothing", "edge_interpolation"),
@@ -99,10 +100,10 @@ class Settings:
     )
 
     # Novelty u
-    novelty: Literal["count", "rnd", "hash"] = _setting(
+    novelty: Literal["count", "rnd", "hash", "both"] = _setting(
         "count",
-        "How new an observation is: by visits of its place, by random network distillation, or by"
-        " visits of observations like it.",
+        "How new an observation is: by visits of its place, by random network distillation, by"
+        " visits of observations like it, or by both RND and visits.",
     )
     novelty_scale: float = _setting(10.0, "Factor of every novelty.")
     final_novelty: bool = _setting(
@@ -123,6 +124,13 @@ class Settings:
         "norm", "RND's novelty, and its loss: the norm of the error, or its mean square."
     )
     rnd_learning_rate: float = _setting(3e-4, "Adam's step size for RND's predictor.")
+    rnd_magnified: float | None = _setting(
+        None,
+        "RND sees each input in units of its root mean square so far, but at most so many times as"
+        " large; none for as it is.",
+        least=1,
+    )
+    count_weight: float = _setting(1.0, "Weight of 1/nᵖ beside RND's error, with novelty 'both'.")
     hash_bits: int = _setting(16, "Hashes are numbers of this many bits.", least=1, most=24)
 
     # Posterior p(a | o, z)

@@ -112,6 +112,15 @@ _TUNED_OVERCOOKED = {
     "novelty_scale": 1.0,
     "rnd_error": "square",
 }
+# And for Large on top: there, what is new is seen by far fewer, and drowns in what is not.
+_TUNED_LARGE = {
+    "num_envs": 16,
+    "minibatches": 8,
+    "hindsight_weight": 0.003,
+    "novelty": "both",
+    "novelty_scale": 0.03,
+    "rnd_magnified": 30.0,
+}
 _KITCHENS = (
     Task(
         "overcooked/base",
@@ -132,7 +141,7 @@ _KITCHENS = (
         "As Base, in a kitchen three times as large.",
         budget=40_000_000,
         overrides=_OVERCOOKED | {"replay": 200_000},
-        tuned=Tuned(10_000_000, _TUNED_OVERCOOKED | {"hindsight_weight": 0.003}),
+        tuned=Tuned(10_000_000, _TUNED_OVERCOOKED | _TUNED_LARGE),
     ),
     Task(
         "overcooked/mini",

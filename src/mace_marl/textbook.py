@@ -8,6 +8,7 @@ from typing import Any
 
 from mace_marl.agent.learner import Learner
 from mace_marl.agent.networks import Network
+from mace_marl.agent.novelty.both import Kept
 from mace_marl.agent.novelty.rnd import Distilled
 from mace_marl.agent.posterior.network import Trained
 from mace_marl.settings import Settings
@@ -36,6 +37,7 @@ def posterior_gflop(settings: Settings, learners: Learner) -> float:
 def novelty_gflop(settings: Settings, learners: Learner) -> float:
     """Of RND, if there is any: its predictor, and what the target says, once."""
     kept: Any = learners.exploration.novelty
+    kept = kept.distilled if isinstance(kept, Kept) else kept
     if not isinstance(kept, Distilled):
         return 0.0
     per_sample = 6 * kept.predictor.network.weights * settings.epochs + 2 * kept.target.weights

@@ -1,7 +1,8 @@
 """Novelty by random network distillation: the error of a network that learns what another says.
 
 The target is a fixed random network of the observation; the predictor is trained, on what the agent
-meets, to say the same. Where it was often, it errs little. Nothing is normalised.
+meets, to say the same. Where it was often, it errs little. Nothing is normalised, unless rare
+inputs are to be magnified: both networks then see each in units of its root mean square so far.
 """
 
 from dataclasses import dataclass
@@ -23,9 +24,26 @@ from mace_marl.settings import Settings
 TARGET_LAYERS, PREDICTOR_LAYERS, OUTPUTS = 2, 4, 32  # hidden layers, and what both say
 
 
+class Inputs(NamedTuple):
+    """All inputs so far."""
+
+    squares: Array  # (inputs,): summed
+    samples: Array  # ()
+
+    def add(self, encoded: Array, seen: Array) -> "Inputs":
+        squares = (encoded**2 * seen[..., None]).reshape(-1, encoded.shape[-1]).sum(axis=0)
+        return Inputs(self.squares + squares, self.samples + seen.sum())
+
+    def magnify(self, encoded: Array, most: Array | float) -> Array:
+        """Each in units of its root mean square, but at most so many times as large."""
+        factor = jnp.sqrt(self.samples / jnp.maximum(self.squares, 1e-6))
+        return encoded * jnp.minimum(factor, most)
+
+
 class Distilled(NamedTuple):
     target: MLP  # fixed
     predictor: Optimised[MLP]
+    inputs: Inputs | None = None  # where rare ones are magnified
 
 
 @dataclass(frozen=True)
@@ -45,10 +63,26 @@ class RandomNetworkDistillation(Novelty):
 
         target_key, predictor_key = jax.random.split(key)
         predictor = make(PREDICTOR_LAYERS, predictor_key)
-        return Distilled(make(TARGET_LAYERS, target_key), init_optimised(predictor, settings))
+        none_yet = Inputs(jnp.zeros(self.encoding.size), jnp.float32(0))
+        return Distilled(
+            target=make(TARGET_LAYERS, target_key),
+            predictor=init_optimised(predictor, settings),
+            inputs=None if settings.rnd_magnified is None else none_yet,
+        )
+
+    def visit(self, kept: Distilled, obs: Array, seen: Array) -> Distilled:
+        return kept._replace(inputs=kept.inputs and kept.inputs.add(self.encoding(obs), seen))
+
+    def encode(self, kept: Distilled, obs: Array, settings: Settings) -> Array:
+        """What both networks see of observations."""
+        encoded = self.encoding(obs)
+        if settings.rnd_magnified is None:
+            return encoded
+        assert kept.inputs is not None
+        return kept.inputs.magnify(encoded, settings.rnd_magnified)
 
     def novelty(self, kept: Distilled, obs: Array, settings: Settings) -> Array:
-        encoded = self.encoding(obs)
+        encoded = self.encode(kept, obs, settings)
         error = kept.predictor.network(encoded) - kept.target(encoded)
         return settings.novelty_scale * error_size(error, settings)
 
@@ -62,7 +96,7 @@ class RandomNetworkDistillation(Novelty):
         micro_batch: int,
     ) -> tuple[Distilled, Report]:
         """Minimise the mean novelty itself."""
-        encoded = self.encoding(obs.reshape(-1, obs.shape[-1]))
+        encoded = self.encode(kept, obs.reshape(-1, obs.shape[-1]), settings)
         plan = fitting.Plan(
             settings.epochs, settings.minibatches, micro_batch, settings.rnd_learning_rate
         )
