@@ -111,7 +111,7 @@ def test_what_crosses_after_collecting(method: str, crossings: list[Crossing]) -
     assert trainer.floats_sent() == sum(crossing.numbers for crossing in crossings) / STEPS
 
 
-@pytest.mark.parametrize("novelty", ["rnd", "hash"])
+@pytest.mark.parametrize("novelty", ["rnd", "hash", "both"])
 def test_what_is_learned_alone_crosses_nothing(novelty: str) -> None:
     """Neither RND nor posterior networks: one float per step, as with counting."""
     learned = {"novelty": novelty, "posterior": "network", "replay": 50, "posterior_epochs": 2}

@@ -73,6 +73,8 @@ PAPER = {
     "novelty": "count",
     "posterior": "table",
     "hash_bits": 16,
+    "rnd_magnified": None,
+    "count_weight": 1.0,
 }
 
 AUTHORS = PAPER | {

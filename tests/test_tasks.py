@@ -59,7 +59,15 @@ def test_a_tasks_own_settings_with_preset_tuned_are_others() -> None:
     )
     assert task_settings(kitchen, "tuned") == own
     large = task_settings(get_task("overcooked/large"), "tuned")
-    assert large == replace(own, hindsight_weight=0.003)
+    assert large == replace(
+        own,
+        num_envs=16,
+        minibatches=8,
+        hindsight_weight=0.003,
+        novelty="both",
+        novelty_scale=0.03,
+        rnd_magnified=30.0,
+    )
     assert (kitchen.budget_with("tuned"), kitchen.budget_with("paper")) == (3_000_000, 10_000_000)
 
 

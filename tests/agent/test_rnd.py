@@ -133,6 +133,54 @@ def test_what_is_met_often_becomes_less_novel(kept: Distilled) -> None:
     assert MEASURE.novelty(after, elsewhere, settings).mean() > 0.5 * before
 
 
+# Rare inputs, magnified
+
+MAGNIFIED = SETTINGS.override({"rnd_magnified": 4.0, "rnd_error": "square"})
+
+
+def rare_obs(seed: int = 0) -> np.ndarray:
+    """Inputs of 0 and 1: one always there, one hardly ever, one never."""
+    often = np.array([1.0, 0.5, 0.2, 0.02, 0.0])
+    return (np.random.default_rng(seed).random((STEPS, ENVS, INPUTS)) < often).astype(np.float32)
+
+
+def test_magnified_inputs_are_in_units_of_their_root_mean_square(kept: Distilled) -> None:
+    """Over several rollouts, where seen; and never more than 4 times as large."""
+    start = MEASURE.init(MAGNIFIED, jax.random.key(0)).inputs
+    magnified = kept._replace(inputs=start)
+    target, predictor = PlainMLP(kept.target), PlainMLP(kept.predictor.network)
+    squares, samples, capped = np.zeros(INPUTS), 0, False
+    for seed in range(3):
+        obs = rare_obs(seed) * (1 + seed)
+        seen = np.random.default_rng(seed).random((STEPS, ENVS)) < 0.8
+        magnified = MEASURE.visit(magnified, jnp.asarray(obs), jnp.asarray(seen))
+        for at in zip(*np.nonzero(seen), strict=True):
+            squares, samples = squares + obs[at].astype(float) ** 2, samples + 1
+        novelty = MEASURE.novelty(magnified, jnp.asarray(obs), MAGNIFIED)
+        factor = np.full(INPUTS, 4.0)  # where an input was never there
+        factor[squares > 0] = np.minimum(np.sqrt(samples / squares[squares > 0]), 4.0)
+        capped = capped or bool((np.sqrt(samples / np.maximum(squares, 1e-6)) > 4).any())
+        for at in np.ndindex(STEPS, ENVS):
+            wanted = 3.0 * plain_novelty(target, predictor, obs[at] * factor, "square")
+            assert_allclose(novelty[at], wanted, rtol=1e-3)
+    assert capped
+
+
+def test_magnified_inputs_are_what_is_learned_from(kept: Distilled) -> None:
+    obs, seen = rare_obs(), np.ones((STEPS, ENVS), bool)
+    start = MEASURE.init(MAGNIFIED, jax.random.key(0)).inputs
+    met = MEASURE.visit(kept._replace(inputs=start), jnp.asarray(obs), jnp.asarray(seen))
+    seen_through = obs * np.minimum(np.sqrt(seen.size / np.maximum((obs**2).sum((0, 1)), 1e-6)), 4)
+    one, _ = learn(met, obs, seen, MAGNIFIED)
+    other, _ = learn(
+        kept, seen_through.astype(np.float32), seen, SETTINGS.override({"rnd_error": "square"})
+    )
+    for ours, theirs in zip(
+        jax.tree.leaves(one.predictor), jax.tree.leaves(other.predictor), strict=True
+    ):
+        assert_allclose(ours, theirs, atol=2e-4)
+
+
 def test_unseen_observations_teach_nothing(kept: Distilled) -> None:
     obs, seen = make_obs(), np.arange(STEPS * ENVS).reshape(STEPS, ENVS) % 3 > 0
     nonsense = np.where(seen[..., None], obs, 99.0).astype(np.float32)
