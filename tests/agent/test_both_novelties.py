@@ -59,7 +59,7 @@ def test_the_sum_over_several_rollouts() -> None:
 
 
 def test_a_new_combination_stands_out() -> None:
-    """Each of its parts has been met often, so RND alone hardly notices."""
+    """Though each of its parts has been met often."""
     met = jnp.array([[0.5, 0.0, 0.0], [0.0, 0.25, 0.0], [0.0, 0.0, 1.0]] * 20)
     seen = jnp.ones(len(met), bool)
     settings = SETTINGS.override({"epochs": 300, "rnd_learning_rate": 3e-3})
