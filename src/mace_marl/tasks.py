@@ -112,7 +112,7 @@ _TUNED_OVERCOOKED = {
     "novelty_scale": 1.0,
     "rnd_error": "square",
 }
-# And for Large on top: there, what is new is seen by far fewer, and drowns in what is not.
+# And for Large on top, where what is new comes about more seldom.
 _TUNED_LARGE = {
     "num_envs": 16,
     "minibatches": 8,
@@ -134,14 +134,14 @@ _KITCHENS = (
         "As Base, but things can be handed over in one place only.",
         budget=20_000_000,
         overrides=_OVERCOOKED,
-        tuned=Tuned(6_000_000, _TUNED_OVERCOOKED),
+        tuned=Tuned(4_000_000, _TUNED_OVERCOOKED),
     ),
     Task(
         "overcooked/large",
         "As Base, in a kitchen three times as large.",
         budget=40_000_000,
         overrides=_OVERCOOKED | {"replay": 200_000},
-        tuned=Tuned(10_000_000, _TUNED_OVERCOOKED | _TUNED_LARGE),
+        tuned=Tuned(4_000_000, _TUNED_OVERCOOKED | _TUNED_LARGE),
     ),
     Task(
         "overcooked/mini",
