@@ -71,14 +71,15 @@ class RandomNetworkDistillation(Novelty):
         )
 
     def visit(self, kept: Distilled, obs: Array, seen: Array) -> Distilled:
-        return kept._replace(inputs=kept.inputs and kept.inputs.add(self.encoding(obs), seen))
+        if kept.inputs is None:
+            return kept
+        return kept._replace(inputs=kept.inputs.add(self.encoding(obs), seen))
 
     def encode(self, kept: Distilled, obs: Array, settings: Settings) -> Array:
         """What both networks see of observations."""
         encoded = self.encoding(obs)
-        if settings.rnd_magnified is None:
+        if kept.inputs is None or settings.rnd_magnified is None:
             return encoded
-        assert kept.inputs is not None
         return kept.inputs.magnify(encoded, settings.rnd_magnified)
 
     def novelty(self, kept: Distilled, obs: Array, settings: Settings) -> Array:
