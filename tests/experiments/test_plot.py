@@ -7,6 +7,7 @@ import pytest
 from made_up import finish, make_rows, make_study, rising
 from matplotlib.image import imread
 
+from mace_marl.experiments.outcome import Outcome
 from mace_marl.experiments.plot import (
     POINTS,
     draw_curves,
@@ -46,7 +47,7 @@ def test_figures_show_every_method_in_its_colour(
         for task in tasks
         for label, begin in (("mace", 8), ("ippo", 20))
     }
-    paths = draw_curves(study, finish(study, rows), tmp_path)
+    paths = draw_curves(Outcome.of(study, finish(study, rows)), tmp_path)
     assert [path.name for path in paths] == ["return_mean.png", "success_iqm.png"]
     for path in paths:
         for colour in COLOURS:
@@ -56,7 +57,8 @@ def test_figures_show_every_method_in_its_colour(
 
 def test_what_has_no_finished_run_is_not_in_the_legend_either(tmp_path: Path) -> None:
     study = make_study(tasks=TASKS[:1])
-    for path in draw_curves(study, finish(study, {(TASKS[0], "mace"): [rising(30, 8)]}), tmp_path):
+    finished = finish(study, {(TASKS[0], "mace"): [rising(30, 8)]})
+    for path in draw_curves(Outcome.of(study, finished), tmp_path):
         there, absent = (pixels_of(colour, path) for colour in COLOURS)
         assert there > 200
         assert absent == 0
@@ -73,7 +75,7 @@ def test_many_long_labels_stay_within_the_picture(tmp_path: Path) -> None:
     variants = {label: {"gamma": number / 100} for number, label in enumerate(labels)}
     study = make_study(methods=("mace",), variants=variants)
     rows = {("gridworld/minipass", label): [rising(30, 8)] for label in study.labels}
-    for path in draw_curves(study, finish(study, rows), tmp_path):
+    for path in draw_curves(Outcome.of(study, finish(study, rows)), tmp_path):
         picture = imread(path)[..., :3]
         border = (picture[:, :3], picture[:, -3:], picture[:3], picture[-3:])
         assert all((side == 1).all() for side in border), path.name
@@ -88,5 +90,5 @@ def test_single_runs_and_runs_without_episodes_are_drawn(tmp_path: Path) -> None
     study = make_study()
     task = "gridworld/minipass"
     rows = {(task, "mace"): [rising(20, 5)], (task, "ippo"): [make_rows([0] * 20, episodes=0)]}
-    for path in draw_curves(study, finish(study, rows), tmp_path):
+    for path in draw_curves(Outcome.of(study, finish(study, rows)), tmp_path):
         assert imread(path).std() > 0

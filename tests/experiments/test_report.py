@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from made_up import finish, make_study, rising
 
+from mace_marl.experiments.outcome import Outcome
 from mace_marl.experiments.report import summarise, write_report
 
 TASKS = ("gridworld/minipass", "gridworld/pass")
@@ -26,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         },
     )
     folder = tmp_path_factory.mktemp("report")
-    assert [path.name for path in write_report(study, finished, folder)] == [
+    assert [path.name for path in write_report(Outcome.of(study, finished), folder)] == [
         "report.md",
         "report.csv",
     ]
@@ -84,7 +85,7 @@ def test_csv(folder: Path) -> None:
 def test_a_rate_that_runs_could_not_reach_is_not_reported() -> None:
     study = make_study(methods=("mace",), seeds=1, until_success=0.6)
     finished = finish(study, {("gridworld/minipass", "mace"): [rising(20, 10)]})
-    (record,) = summarise(study, finished)
+    (record,) = summarise(Outcome.of(study, finished))
     assert "steps_to_50_percent" in record
     assert "steps_to_90_percent" not in record
 
@@ -93,11 +94,12 @@ def test_runs_without_episodes_are_no_error(tmp_path: Path) -> None:
     study = make_study(seeds=2)
     nothing = rising(5, 2, episodes=0)
     by_label = {("gridworld/minipass", label): [nothing, nothing] for label in ("mace", "ippo")}
-    write_report(study, finish(study, by_label), tmp_path)
+    write_report(Outcome.of(study, finish(study, by_label)), tmp_path)
     assert "| mace | 2 | – | – | – | > 5 k (0 of 2) |" in (tmp_path / "report.md").read_text()
 
 
 def test_one_method_is_compared_with_nothing(tmp_path: Path) -> None:
     study = make_study(methods=("mace",))
-    write_report(study, finish(study, {("gridworld/minipass", "mace"): [rising(9, 2)]}), tmp_path)
+    finished = finish(study, {("gridworld/minipass", "mace"): [rising(9, 2)]})
+    write_report(Outcome.of(study, finished), tmp_path)
     assert "over mace" not in (tmp_path / "report.md").read_text()

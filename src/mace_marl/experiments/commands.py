@@ -1,5 +1,6 @@
 """The subcommands `experiment`, `plot` and `report`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -39,43 +40,44 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Plot:
-    """Draw the learning curves of a study."""
+    """Draw the learning curves of a study, or of several together."""
 
-    results: Positional[Path]
-    """The folder of its results."""
+    results: Positional[tuple[Path, ...]]
+    """The folder of its results, or several studies' folders."""
     out: Path | None = None
-    """Where to write the figures; unset for the same folder."""
+    """Where to write the figures; unset for the same folder, if it is one."""
 
     def __call__(self) -> None:
+        from mace_marl.experiments.outcome import open_outcome
         from mace_marl.experiments.plot import draw_curves
-        from mace_marl.experiments.results import open_results
 
-        study, finished = open_results(self.results)
-        for path in draw_curves(study, finished, _folder(self.out or self.results)):
+        for path in draw_curves(open_outcome(self.results), _folder(self.out, self.results)):
             print(path)
 
 
 @dataclass(frozen=True)
 class Report:
-    """Write a table of a study's results, as Markdown and CSV."""
+    """Write a table of a study's results, or of several together, as Markdown and CSV."""
 
-    results: Positional[Path]
-    """The folder of its results."""
+    results: Positional[tuple[Path, ...]]
+    """The folder of its results, or several studies' folders."""
     out: Path | None = None
-    """Where to write the tables; unset for the same folder."""
+    """Where to write the tables; unset for the same folder, if it is one."""
 
     def __call__(self) -> None:
+        from mace_marl.experiments.outcome import open_outcome
         from mace_marl.experiments.report import write_report
-        from mace_marl.experiments.results import open_results
 
-        study, finished = open_results(self.results)
-        for path in write_report(study, finished, _folder(self.out or self.results)):
+        for path in write_report(open_outcome(self.results), _folder(self.out, self.results)):
             print(path)
 
 
-def _folder(path: Path) -> Path:
+def _folder(out: Path | None, results: Sequence[Path]) -> Path:
     from mace_marl.errors import UserError
 
+    if out is None and len(results) > 1:
+        raise UserError("say where to write what is of several studies: give --out.")
+    path = out or results[0]
     if not path.is_dir():
         raise UserError(f"{path} is not a directory; give another --out.")
     return path

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
+from mace_marl.experiments.outcome import Outcome
 from mace_marl.experiments.results import Finished
 from mace_marl.experiments.statistics import (
     at_steps,
@@ -17,7 +18,6 @@ from mace_marl.experiments.statistics import (
     mean_and_error,
     recent,
 )
-from mace_marl.experiments.study import Study
 from mace_marl.viewer import AGENT_COLOURS, agent_colour
 from mace_marl.viewer.style import (
     INK,
@@ -51,26 +51,29 @@ class Panel(NamedTuple):
     bands: Mapping[str, Band]
 
 
-def draw_curves(study: Study, finished: Sequence[Finished], folder: Path) -> list[Path]:
+def draw_curves(outcome: Outcome, folder: Path) -> list[Path]:
     """Draw mean returns, as in the paper, and interquartile means of success, as is custom now."""
     paths = [folder / "return_mean.png", folder / "success_iqm.png"]
     remark = "means of the last 1,000 episodes"
-    if study.until_success is not None:
-        enough = f"{100 * study.until_success:g} % success"
+    if outcome.until_success is not None:
+        enough = f"{100 * outcome.until_success:g} % success"
         remark += f"; a run that ended early, at {enough}, keeps its last value"
     _draw(
-        study,
-        [_task_panel(task, curves, mean_band) for task, curves in _curves(finished, "returns")],
+        outcome,
+        [
+            _task_panel(task, curves, mean_band)
+            for task, curves in _curves(outcome.finished, "returns")
+        ],
         "Episode return",
         f"mean ± standard error over runs, of {remark}",
         paths[0],
     )
-    success = _curves(finished, "success")
+    success = _curves(outcome.finished, "success")
     panels = [_task_panel(task, curves, interquartile_band) for task, curves in success]
     if len(success) > 1:
-        panels.append(_all_tasks_panel(study, dict(success)))
+        panels.append(_all_tasks_panel(outcome, dict(success)))
     _draw(
-        study,
+        outcome,
         panels,
         "Success rate",
         f"interquartile mean over runs, 95 % stratified bootstrap interval, of {remark}",
@@ -123,11 +126,11 @@ def _task_panel(task: str, curves: _TaskCurves, band: Callable[[np.ndarray], Ban
     return Panel(task, f"Environment steps{unit}", curves.env_steps / scale, bands)
 
 
-def _all_tasks_panel(study: Study, curves: Mapping[str, _TaskCurves]) -> Panel:
+def _all_tasks_panel(outcome: Outcome, curves: Mapping[str, _TaskCurves]) -> Panel:
     """All tasks together, for what has finished runs on all of them."""
     bands = {
         label: interquartile_band(*(task.strata[label] for task in curves.values()))
-        for label in study.labels
+        for label in outcome.labels
         if all(label in task.strata for task in curves.values())
     }
     share = np.linspace(0, 1, POINTS + 1)[1:]
@@ -141,20 +144,20 @@ def _step_unit(last: float) -> tuple[float, str]:
     return (1e3, " (thousands)") if last >= 1e4 else (1.0, "")
 
 
-def _draw(study: Study, panels: Sequence[Panel], up: str, explained: str, path: Path) -> None:
+def _draw(outcome: Outcome, panels: Sequence[Panel], up: str, explained: str, path: Path) -> None:
     columns = min(len(panels), MOST_COLUMNS)
     rows = -(-len(panels) // columns)
     # Else none of its runs is finished.
-    shown = [label for label in study.labels if any(label in panel.bands for panel in panels)]
+    shown = [label for label in outcome.labels if any(label in panel.bands for panel in panels)]
     width = max(6.5, 3.6 * columns)
     key_columns = min(len(shown), _key_columns(shown, width))
     key_rows = -(-len(shown) // key_columns)
-    figure = blank_figure(width, 1.1 + 0.2 * key_rows + 2.8 * rows, study.title)
+    figure = blank_figure(width, 1.1 + 0.2 * key_rows + 2.8 * rows, outcome.title)
     axes = list(figure.subplots(rows, columns, squeeze=False).flat)
     for spare in axes[len(panels) :]:
         spare.remove()
     for axis, panel in zip(axes, panels, strict=False):
-        for place, label in enumerate(study.labels):
+        for place, label in enumerate(outcome.labels):
             if label in panel.bands:
                 _draw_band(axis, panel.x, panel.bands[label], line_style(place))
         axis.set_title(panel.heading, fontsize=10.5, color=INK)
@@ -165,7 +168,7 @@ def _draw(study: Study, panels: Sequence[Panel], up: str, explained: str, path: 
         style_axes(axis)
     handles = [
         axes[0].plot([], [], label=label, **line_style(place))[0]
-        for place, label in enumerate(study.labels)
+        for place, label in enumerate(outcome.labels)
         if label in shown
     ]
     key = figure.legend(

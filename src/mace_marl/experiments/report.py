@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mace_marl.experiments.outcome import Outcome
 from mace_marl.experiments.results import Finished
 from mace_marl.experiments.statistics import (
     confidence_interval,
@@ -19,7 +20,6 @@ from mace_marl.experiments.statistics import (
     recent,
     typical_steps,
 )
-from mace_marl.experiments.study import Study
 from mace_marl.runs.files import write_atomically
 
 SHARES = (0.5, 0.9)  # of success, until which steps are counted
@@ -57,14 +57,15 @@ class Group:
         )
 
 
-def write_report(study: Study, finished: Sequence[Finished], folder: Path) -> list[Path]:
+def write_report(outcome: Outcome, folder: Path) -> list[Path]:
     """Write report.md and report.csv."""
-    records = summarise(study, finished)
+    records = summarise(outcome)
     paths = [folder / "report.md", folder / "report.csv"]
-    head = f"{len(finished)} of {len(study.runs())} runs are finished."
-    if study.until_success is not None:
-        head += f" A run ended early once its success rate was {100 * study.until_success:g} %."
-    sections = [f"# {study.title}", head]
+    head = f"{len(outcome.finished)} of {outcome.planned} runs are finished."
+    if outcome.until_success is not None:
+        share = 100 * outcome.until_success
+        head += f" A run ended early once its success rate was {share:g} %."
+    sections = [f"# {outcome.title}", head]
     for task in dict.fromkeys(record["task"] for record in records):
         sections += _section(task, [record for record in records if record["task"] == task])
     write_atomically(paths[0], "\n\n".join([*sections, NOTES]).encode())
@@ -77,15 +78,17 @@ def write_report(study: Study, finished: Sequence[Finished], folder: Path) -> li
     return paths
 
 
-def summarise(study: Study, finished: Sequence[Finished]) -> list[Record]:
+def summarise(outcome: Outcome) -> list[Record]:
     """A record for each task and label, and for all tasks together if there are several."""
     # A run that ended at a lower rate was given no chance to reach a higher one.
-    shares = [share for share in SHARES if share <= (study.until_success or 1.0)]
+    shares = [share for share in SHARES if share <= (outcome.until_success or 1.0)]
     groups: dict[str, dict[str, Group]] = {}
-    for task in study.tasks:
-        for label in study.labels:
+    for task in outcome.tasks:
+        for label in outcome.labels:
             wanted = (task, label)
-            runs = [run for run in finished if (run.planned.task, run.planned.label) == wanted]
+            runs = [
+                run for run in outcome.finished if (run.planned.task, run.planned.label) == wanted
+            ]
             if runs:
                 groups.setdefault(task, {})[label] = Group.of(runs)
     records = []
@@ -95,7 +98,7 @@ def summarise(study: Study, finished: Sequence[Finished]) -> list[Record]:
     if len(groups) > 1:
         everywhere = {
             label: [by_label[label] for by_label in groups.values()]
-            for label in study.labels
+            for label in outcome.labels
             if all(label in by_label for by_label in groups.values())
         }
         records += [_record(ALL_TASKS, label, everywhere, shares) for label in everywhere]

@@ -87,15 +87,7 @@ class Results:
             path = directory / CONFIG
             if not path.exists():
                 continue
-            try:
-                there = json.loads(read_text(path))
-                there = {key: there[key] for key in there.keys() - set(CHANGES_NOTHING)}
-                there["settings"] = asdict(Settings().override(there["settings"]))  # as now known
-            except (ValueError, AttributeError, KeyError):
-                raise UserError(
-                    f"{path} is not the configuration of a run; remove {directory}."
-                ) from None
-            different = differences(planned.config(), there)
+            different = differences(planned.config(), read_made_from(directory))
             if different:
                 raise UserError(
                     f"{path} was made with something else than there is here by the same names,"
@@ -138,6 +130,17 @@ class Results:
     def end(self) -> None:
         """Nothing is under way any more: let go of what is left of it."""
         shutil.rmtree(self.directory / WORK, ignore_errors=True)
+
+
+def read_made_from(run_dir: Path) -> dict[str, Any]:
+    """All that a run's results depend on, in terms of the settings that are now known."""
+    path = run_dir / CONFIG
+    try:
+        table = json.loads(read_text(path))
+        table = {key: table[key] for key in table.keys() - set(CHANGES_NOTHING)}
+        return {**table, "settings": asdict(Settings().override(table["settings"]))}
+    except (ValueError, AttributeError, KeyError):
+        raise UserError(f"{path} is not the configuration of a run; remove {run_dir}.") from None
 
 
 def open_results(directory: Path) -> tuple[Study, list[Finished]]:
