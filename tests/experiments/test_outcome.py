@@ -67,12 +67,14 @@ def test_the_command(
             main(["report", *map(str, names)])
         assert ended.value.code == 2
         assert capsys.readouterr().err == f"mace: {sentence}\n"
-    (tmp_path / "both").mkdir()
+    both = tmp_path / "both"
+    both.mkdir()
     for command in ("report", "plot"):
         with pytest.raises(SystemExit) as ended:
-            main([command, *map(str, folders), "--out", str(tmp_path / "both")])
+            main([command, *map(str, folders), "--out", str(both), "--title", "Together"])
         assert ended.value.code == 0
-    assert {path.name for path in (tmp_path / "both").iterdir()} == {
+    assert {path.name for path in both.iterdir()} == {
         *("report.md", "report.csv", "return_mean.png", "success_iqm.png")
     }
+    assert (both / "report.md").read_text().startswith("# Together\n\n6 of 6 runs are finished.")
     assert before == {path: path.read_bytes() for path in before}

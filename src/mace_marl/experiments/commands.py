@@ -46,12 +46,15 @@ class Plot:
     """The folder of its results, or several studies' folders."""
     out: Path | None = None
     """Where to write the figures; unset for the same folder, if it is one."""
+    title: str | None = None
+    """What to put above them; unset for the title of the study, or of all."""
 
     def __call__(self) -> None:
         from mace_marl.experiments.outcome import open_outcome
         from mace_marl.experiments.plot import draw_curves
 
-        for path in draw_curves(open_outcome(self.results), _folder(self.out, self.results)):
+        outcome = open_outcome(self.results, self.title)
+        for path in draw_curves(outcome, _folder(self.out, self.results)):
             print(path)
 
 
@@ -63,12 +66,15 @@ class Report:
     """The folder of its results, or several studies' folders."""
     out: Path | None = None
     """Where to write the tables; unset for the same folder, if it is one."""
+    title: str | None = None
+    """What to put above them; unset for the title of the study, or of all."""
 
     def __call__(self) -> None:
         from mace_marl.experiments.outcome import open_outcome
         from mace_marl.experiments.report import write_report
 
-        for path in write_report(open_outcome(self.results), _folder(self.out, self.results)):
+        outcome = open_outcome(self.results, self.title)
+        for path in write_report(outcome, _folder(self.out, self.results)):
             print(path)
 
 

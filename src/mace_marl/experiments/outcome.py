@@ -31,8 +31,8 @@ class Outcome:
         return list(dict.fromkeys(run.planned.task for run in self.finished))
 
 
-def open_outcome(folders: Sequence[Path]) -> Outcome:
-    """Of the studies in these folders.
+def open_outcome(folders: Sequence[Path], title: str | None = None) -> Outcome:
+    """Of the studies in these folders, under this title or their own.
 
     Runs of one configuration are one thing to compare, whatever each study calls them; a run that
     is in two folders counts once. All runs of a task end where the shortest of them was to end.
@@ -40,8 +40,9 @@ def open_outcome(folders: Sequence[Path]) -> Outcome:
     if not folders:
         raise UserError("name a folder of results; `mace experiment` makes them.")
     studies = [open_results(folder) for folder in folders]
+    title = title or "; ".join(study.title for study, _ in studies)
     if len(studies) == 1:
-        return Outcome.of(*studies[0])
+        return replace(Outcome.of(*studies[0]), title=title)
     labels: list[str] = []
     label_of: dict[str, str] = {}  # by configuration
     runs: dict[tuple[str, int], Finished] = {}  # by configuration and seed
@@ -66,7 +67,7 @@ def open_outcome(folders: Sequence[Path]) -> Outcome:
                 runs.setdefault(key, replace(run, planned=replace(run.planned, label=name)))
     shares = [study.until_success for study, _ in studies if study.until_success is not None]
     return Outcome(
-        title="; ".join(study.title for study, _ in studies),
+        title=title,
         labels=labels,
         planned=planned,
         until_success=min(shares, default=None),
