@@ -45,6 +45,16 @@ def test_one_configuration_is_one_label_and_one_run_counts_once(folders: list[Pa
     }
 
 
+def test_a_label_may_go_over_tasks_of_several_studies(folders: list[Path], tmp_path: Path) -> None:
+    elsewhere = make_study(methods=("mace",), tasks=("gridworld/pass",), seeds=1)
+    seeds = {("gridworld/pass", "mace"): [rising(40, 5)]}
+    write_results(tmp_path / "elsewhere", elsewhere, finish(elsewhere, seeds))
+    outcome = open_outcome([folders[0], tmp_path / "elsewhere"])
+    assert outcome.labels == ["mace"]
+    assert outcome.tasks == [TASK, "gridworld/pass"]
+    assert [record["runs"] for record in summarise(outcome)] == [3, 1, 4]
+
+
 def test_all_end_where_the_shortest_was_to_end(folders: list[Path]) -> None:
     outcome = open_outcome(folders)
     assert {run.env_steps for run in outcome.finished} == {20_000}

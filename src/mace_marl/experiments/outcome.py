@@ -1,6 +1,6 @@
 """What came out of a study, or of several taken together."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,9 @@ class Outcome:
 def open_outcome(folders: Sequence[Path], title: str | None = None) -> Outcome:
     """Of the studies in these folders, under this title or their own.
 
-    Runs of one configuration are one thing to compare, whatever each study calls them; a run that
-    is in two folders counts once. All runs of a task end where the shortest of them was to end.
+    Runs of one configuration are one thing to compare, whatever each study calls them; runs of two
+    configurations in one task are not, even if they are called the same. A run that is in two
+    folders counts once. All runs of a task end where the shortest of them was to end.
     """
     if not folders:
         raise UserError("name a folder of results; `mace experiment` makes them.")
@@ -45,6 +46,7 @@ def open_outcome(folders: Sequence[Path], title: str | None = None) -> Outcome:
         return replace(Outcome.of(*studies[0]), title=title)
     labels: list[str] = []
     label_of: dict[str, str] = {}  # by configuration
+    taken: set[tuple[str, str]] = set()  # tasks and labels
     runs: dict[tuple[str, int], Finished] = {}  # by configuration and seed
     steps: dict[str, int] = {}  # the fewest that any run of a task was to go
     planned = 0
@@ -55,7 +57,13 @@ def open_outcome(folders: Sequence[Path], title: str | None = None) -> Outcome:
         for label in study.labels:
             ours = [place for place, run in enumerate(finished) if run.planned.label == label]
             known = {label_of[same[place]] for place in ours if same[place] in label_of}
-            name = _name(label, folder, known, labels)
+            tasks = {finished[place].planned.task for place in ours}
+            if len(known) == 1:
+                name = known.pop()
+            else:  # of something else than the other studies' of that label?
+                other = any((task, label) in taken for task in tasks)
+                name = f"{label} ({folder.name})" if other else label
+            taken |= {(task, name) for task in tasks}
             if name not in labels:
                 labels.append(name)
             for place in ours:
@@ -77,13 +85,6 @@ def open_outcome(folders: Sequence[Path], title: str | None = None) -> Outcome:
 
 def _same_for_all_seeds(made_from: dict[str, Any]) -> str:
     return repr(sorted((key, made_from[key]) for key in made_from.keys() - set(ONE_OF_MANY)))
-
-
-def _name(label: str, folder: Path, known: set[str], taken: Collection[str]) -> str:
-    """What runs are called: as those of the same configuration are, else by their own label."""
-    if len(known) == 1:
-        return known.pop()
-    return label if label not in taken else f"{label} ({folder.name})"
 
 
 def _cut(run: Finished, steps: int) -> Finished:
