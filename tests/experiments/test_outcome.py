@@ -55,6 +55,22 @@ def test_a_label_may_go_over_tasks_of_several_studies(folders: list[Path], tmp_p
     assert [record["runs"] for record in summarise(outcome)] == [3, 1, 4]
 
 
+def test_a_study_may_show_that_two_labels_are_one(tmp_path: Path) -> None:
+    tasks = (TASK, "gridworld/pass")
+    folders = []
+    for label, on in (("small", tasks[:1]), ("large", tasks[1:]), ("both", tasks)):
+        study = make_study(
+            ("mace",), on, seeds=1, variants={label: {}, f"{label}, γ 0": {"gamma": 0}}
+        )
+        seeds = {(task, label): [rising(40, 5)] for task in on for label in study.labels}
+        folders.append(tmp_path / label)
+        write_results(folders[-1], study, finish(study, seeds))
+    outcome = open_outcome(folders)
+    assert outcome.labels == ["small", "small, γ 0"]
+    assert outcome.planned == len(outcome.finished) == 4  # all of the third are there already
+    assert {run.planned.label for run in outcome.finished} == set(outcome.labels)
+
+
 def test_all_end_where_the_shortest_was_to_end(folders: list[Path]) -> None:
     outcome = open_outcome(folders)
     assert {run.env_steps for run in outcome.finished} == {20_000}
